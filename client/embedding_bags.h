@@ -1,0 +1,77 @@
+// A model's view of the tables: pooled vectors of a batch forward, their gradients backward, under the codecs of the lookup and push edges.
+#ifndef WEIR_CLIENT_EMBEDDING_BAGS_H_
+#define WEIR_CLIENT_EMBEDDING_BAGS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/key.h"
+#include "client/embedding_client.h"
+#include "compression/dct_layer.h"
+#include "proto/data_service.pb.h"
+#include "proto/job.pb.h"
+
+namespace weir::client {
+
+// The keys of one feature for a batch. Without `ends` every sample has exactly one key; with it sample i's bag ends at keys[ends[i]]. An
+// empty bag pools to zeros and gets no gradient.
+struct FeatureKeys {
+  uint32_t table = 0;
+  std::vector<Key> keys;
+  std::vector<uint32_t> ends;
+};
+
+struct BagsOptions {
+  uint32_t dim = 0;             // of every table used
+  Compression compression;      // validated, all defaults set; lookup and push are read
+};
+
+// A lookup under way, and later what its push needs. Movable handle; destroyed before the EmbeddingBags that made it.
+class BagsLookup {
+ public:
+  virtual ~BagsLookup() = default;
+  // Waits for the replies and writes the pooled vectors: pooled[(sample * features + feature) * dim, +dim]. Call once.
+  virtual absl::Status Wait(absl::Span<float> pooled) = 0;
+};
+
+// A push under way.
+class BagsPush {
+ public:
+  virtual ~BagsPush() = default;
+  // Waits until every server has acknowledged; only then what was sent leaves the residuals. Call once.
+  virtual absl::Status Wait() = 0;
+};
+
+// What a codec did since it was asked last, for each table.
+struct CodecStats {
+  std::string edge;  // "lookup" or "push"
+  std::string name;  // table
+  compression::DctStats stats;
+};
+
+// One thread at a time.
+class EmbeddingBags {
+ public:
+  // INVALID_ARGUMENT: a compression that this client cannot do.
+  static absl::StatusOr<std::unique_ptr<EmbeddingBags>> Create(Client* client, BagsOptions options);
+  virtual ~EmbeddingBags() = default;
+
+  // Sends the lookup of a batch and returns at once. `samples` may be 0. Purpose TRAIN: the server answers when its staleness bound holds.
+  virtual absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
+                                                                  absl::Span<const FeatureKeys> features) = 0;
+
+  // Sends the gradients of what `lookup` answered (same shape as pooled; sums over samples, not means), also to servers that own none of
+  // its keys. At most one push is under way: wait for it before the next. The lookup may be destroyed after the push's Wait.
+  virtual absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) = 0;
+
+  virtual std::vector<CodecStats> TakeStats() = 0;
+};
+
+}  // namespace weir::client
+
+#endif  // WEIR_CLIENT_EMBEDDING_BAGS_H_

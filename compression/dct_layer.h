@@ -1,0 +1,61 @@
+// DCT-DP (KDD 2021, Algorithm 1): the dynamic threshold of one dense layer, with its residual.
+#ifndef WEIR_COMPRESSION_DCT_LAYER_H_
+#define WEIR_COMPRESSION_DCT_LAYER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compression/frame.h"
+
+namespace weir::compression {
+
+struct DctOptions {
+  double sparsity = 0.99;         // share of entries dropped, [0, 1)
+  uint32_t refresh_every = 1000;  // steps a threshold lives: the paper's L
+  ValueType values = ValueType::kFp32;
+};
+
+// What one encoding did.
+struct DctStats {
+  uint64_t entries = 0;
+  uint64_t kept = 0;
+  double threshold = 0;
+  double residual_norm = 0;  // L2, after the encoding is committed
+  double gradient_norm = 0;  // L2 of the gradient as given
+};
+
+// Single-threaded: one owner, one call at a time.
+class DctLayer {
+ public:
+  // size: entries of the layer; a layer smaller than min_elements travels whole (sparsity 0).
+  DctLayer(uint32_t size, uint32_t min_elements, DctOptions options);
+
+  // Adds the residual to `gradient` and encodes what passes the threshold as one frame for each slice: slice i ends at slice_ends[i], the last end is
+  // the layer's size. Call k = 0, refresh_every, ... renews the threshold. The residual changes only with Commit or Rollback, one of which must follow.
+  // INVALID_ARGUMENT, naming the position, when the gradient is not finite; then nothing has changed and neither may follow.
+  absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> slice_ends, std::vector<std::string>* frames);
+  // The frames were acknowledged: what they carry leaves the residual.
+  void Commit();
+  // They were given up: all of it stays in the residual.
+  void Rollback();
+
+  const DctStats& stats() const { return stats_; }
+  // What was not sent yet, one for each entry. Optimizer state: belongs into checkpoints.
+  absl::Span<const float> residual() const { return residual_; }
+
+ private:
+  const DctOptions options_;
+  uint64_t step_ = 0;
+  float threshold_ = 0;
+  std::vector<float> residual_;
+  std::vector<float> corrected_;  // gradient + residual of the encoding that is not settled yet
+  std::vector<uint32_t> kept_;
+  DctStats stats_;
+};
+
+}  // namespace weir::compression
+
+#endif  // WEIR_COMPRESSION_DCT_LAYER_H_

@@ -1,0 +1,73 @@
+// The frame: one encoded block of numbers on the wire. Format: compression/FORMAT.md.
+//
+// Encoding chooses the smallest of {dense, bitmap, gaps} for the mask. Every function appends to or reads from plain strings; nothing here keeps
+// state. Thread-safe (pure functions).
+#ifndef WEIR_COMPRESSION_FRAME_H_
+#define WEIR_COMPRESSION_FRAME_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weir::compression {
+
+enum class ValueType : uint8_t { kFp32 = 0, kFp16 = 1 };
+
+enum class MaskLayout : uint8_t {
+  kDense = 0,    // all entries, no mask
+  kBitmap = 1,   // one bit an entry
+  kGaps = 2,     // varint distances between kept entries
+  kImplied = 3,  // values only: both sides know the mask
+};
+
+struct FrameHeader {
+  ValueType values = ValueType::kFp32;
+  MaskLayout layout = MaskLayout::kDense;
+  uint32_t size = 0;  // entries, kept or not; kImplied: = kept
+  uint32_t kept = 0;
+};
+
+// Entries a frame keeps: positions strictly increasing, one value for each.
+struct SparseEntries {
+  std::vector<uint32_t> positions;
+  std::vector<float> values;
+};
+
+// Appends a frame of all `values`. INVALID_ARGUMENT, naming the position: a value that is not finite, or beyond fp16's range with kFp16.
+absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out);
+
+// Appends a frame of `size` entries of which those at `positions` are kept. With a density where a dense frame is smaller, that is chosen and
+// the others travel as zeros. Errors as EncodeDense.
+absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, absl::Span<const float> values, ValueType type,
+                          std::string* out);
+
+// Appends a frame of values whose mask the receiver has (layout kImplied). Errors as EncodeDense.
+absl::Status EncodeImplied(absl::Span<const float> values, ValueType type, std::string* out);
+
+// The decoders refuse, with INVALID_ARGUMENT or DATA_LOSS (checksum) and before they allocate, whatever is not a well-formed frame; a frame
+// ends exactly at the end of the string.
+absl::StatusOr<FrameHeader> DecodeHeader(absl::string_view frame);
+
+// Writes all entries, zeros where not kept. The frame's size must be out.size(); not for kImplied.
+absl::Status DecodeInto(absl::string_view frame, absl::Span<float> out);
+
+// Adds the kept entries to `out`. The frame's size must be out.size(); not for kImplied.
+absl::Status DecodeAdd(absl::string_view frame, absl::Span<float> out);
+
+// The kept entries. The frame's size must be `size`; not for kImplied. A dense frame gives all entries that are not exactly zero.
+absl::StatusOr<SparseEntries> DecodeSparse(absl::string_view frame, uint32_t size);
+
+// Values of a kImplied frame of exactly out.size() entries.
+absl::Status DecodeImplied(absl::string_view frame, absl::Span<float> out);
+
+// Rounds to fp16 and back, as a frame does.
+float RoundToFp16(float value);
+
+}  // namespace weir::compression
+
+#endif  // WEIR_COMPRESSION_FRAME_H_

@@ -1,0 +1,56 @@
+// The dense part of a model: everything that is not an embedding.
+#ifndef WEIR_WORKER_DENSE_MODEL_H_
+#define WEIR_WORKER_DENSE_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "proto/job.pb.h"
+#include "proto/job_tables.h"
+
+namespace weir::worker {
+
+// A layer's part of the flat parameter vector: weights, then bias. The unit that a dense codec works on.
+struct ParameterSlice {
+  std::string name;  // "bottom.0"
+  uint32_t offset = 0;
+  uint32_t size = 0;
+};
+
+// Single-threaded. Memory for activations is taken at the largest batch seen and kept.
+class DenseModel {
+ public:
+  virtual ~DenseModel() = default;
+
+  // logits[i] of samples_count samples. dense: samples x dense_features; pooled: samples x sparse_features x dim. The inputs must stay unchanged until
+  // Backward. A batch of 0 samples is legal.
+  virtual void Forward(uint32_t samples, absl::Span<const float> dense, absl::Span<const float> pooled, absl::Span<float> logits) = 0;
+
+  // Of the last Forward: given d loss / d logits, writes d loss / d pooled and replaces gradients() with the sums over the samples.
+  virtual void Backward(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) = 0;
+
+  virtual absl::Span<float> parameters() = 0;
+  virtual absl::Span<float> gradients() = 0;
+  virtual const std::vector<ParameterSlice>& layers() const = 0;
+};
+
+// Parameters are drawn as a pure function of the seed (weights normal with variance 2 / (in + out), bias normal with variance 1 / out, as Facebook's
+// DLRM does).
+absl::StatusOr<std::unique_ptr<DenseModel>> CreateDenseModel(const Model& model, const DataSchema& schema, uint32_t dim, uint64_t seed);
+
+// Updates parameters by summed gradients times `scale` (1, or 1 / samples of the step for a mean). Single-threaded.
+class DenseOptimizer {
+ public:
+  virtual ~DenseOptimizer() = default;
+  virtual void Update(absl::Span<float> parameters, absl::Span<const float> gradients, float scale) = 0;
+};
+
+absl::StatusOr<std::unique_ptr<DenseOptimizer>> CreateDenseOptimizer(const Optimizer& config, size_t size);
+
+}  // namespace weir::worker
+
+#endif  // WEIR_WORKER_DENSE_MODEL_H_
