@@ -19,8 +19,8 @@ class LineReader {
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path);
   virtual ~LineReader() = default;
 
-  // The next line without its end ("\n" or "\r\n"), valid until the next call; false at the end. A last line without "\n" is a line. DATA_LOSS, naming
-  // path and line: the compressed stream is corrupt or ends early, or a line is longer than base/limits.h kLineBytesMax.
+  // The next line without its end ("\n" or "\r\n"), valid until the next call; false at the end. A last line without "\n" is a line.
+  // DATA_LOSS, naming path and line: the compressed stream is corrupt or ends early, or a line is longer than base/limits.h kLineBytesMax.
   virtual absl::StatusOr<bool> Next(absl::string_view* line) = 0;
 
   // Goes to the line that starts at this offset of the uncompressed content and has this number (from 1). Plain files seek; compressed

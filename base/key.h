@@ -18,9 +18,7 @@ constexpr uint64_t Mix64(uint64_t x) {
 }
 
 // Hash of two values, order matters.
-constexpr uint64_t Mix64(uint64_t a, uint64_t b) {
-  return Mix64(Mix64(a + 0x9e3779b97f4a7c15u) ^ (b + 0x9e3779b97f4a7c15u));
-}
+constexpr uint64_t Mix64(uint64_t a, uint64_t b) { return Mix64(Mix64(a + 0x9e3779b97f4a7c15u) ^ (b + 0x9e3779b97f4a7c15u)); }
 
 // Shard of a key. The same key of different tables lands in different shards.
 constexpr uint32_t ShardOfKey(uint32_t table, Key key, uint32_t shard_count) {
@@ -34,9 +32,7 @@ constexpr uint32_t ServerOfShard(uint32_t shard, uint32_t shard_count, uint32_t 
 
 // Element `index` of a stream of uniform numbers in [0, 1) that is a pure function of its name. Used for initial values:
 // KeyedUniform(Mix64(Mix64(seed, table), key), i).
-constexpr double KeyedUniform(uint64_t stream, uint64_t index) {
-  return static_cast<double>(Mix64(stream, index) >> 11) * 0x1.0p-53;
-}
+constexpr double KeyedUniform(uint64_t stream, uint64_t index) { return static_cast<double>(Mix64(stream, index) >> 11) * 0x1.0p-53; }
 
 }  // namespace weir
 

@@ -42,8 +42,8 @@ class CondVar {
     std::unique_lock<std::mutex> lock(mu->mu_, std::adopt_lock);
     const absl::Duration left = deadline - absl::Now();
     // A year stands for "no limit": the sum with now() must not overflow.
-    const auto until = std::chrono::steady_clock::now() +
-                       std::chrono::nanoseconds(absl::ToInt64Nanoseconds(std::min(left, absl::Hours(24 * 365))));
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::nanoseconds(absl::ToInt64Nanoseconds(std::min(left, absl::Hours(24 * 365))));
     const bool result = cv_.wait_until(lock, until, done);
     lock.release();
     return result;

@@ -29,7 +29,8 @@ void CountSocket(int fd, Edge edge);
 // Sockets that this process accepts are counted as `edge`.
 void CountAcceptedSockets(Edge edge);
 
-// Sockets that this thread connects in the object's lifetime are counted as `edge`. For libraries that give no access to their sockets (Gloo).
+// Sockets that this thread connects in the object's lifetime are counted as `edge`. For libraries that give no access to their sockets
+// (Gloo).
 class CountConnectsInScope {
  public:
   explicit CountConnectsInScope(Edge edge);
