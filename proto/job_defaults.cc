@@ -1,0 +1,224 @@
+#include "proto/job_defaults.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace weir {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Why a setting has no effect in this job; null: it has one. Reads only settings that stand earlier in the table.
+using NoEffect = const char* (*)(const Job& job);
+
+const char* WithoutTestFiles(const Job& job) { return job.data().test_size() > 0 ? "data.test names the held-out rows already" : nullptr; }
+
+const char* WithBuckets(const Job& job) { return job.data().keys() == Data::KEYS_BUCKETS ? nullptr : "only data.keys: buckets reads it"; }
+
+const char* WithLookupDct(const Job& job) {
+  return job.compression().lookup().method() == Compression::METHOD_DCT ? nullptr : "only compression.lookup.method: dct reads it";
+}
+
+const char* WithOwnPushMask(const Job& job) {
+  return job.compression().lookup().method() == Compression::METHOD_DCT
+             ? "with compression.lookup.method: dct a push sends what the lookup kept"
+             : nullptr;
+}
+
+const char* WithPushDct(const Job& job) {
+  if (const char* reason = WithOwnPushMask(job)) return reason;
+  return job.compression().push().method() == Compression::METHOD_DCT ? nullptr : "only compression.push.method: dct reads it";
+}
+
+const char* WithDenseDct(const Job& job) {
+  return job.compression().dense().method() == Compression::METHOD_DCT ? nullptr : "only compression.dense.method: dct reads it";
+}
+
+// Lookup and push send every key of every sample, or neither does.
+const char* DefaultPushMethod(const Job& job) { return job.compression().lookup().method() == Compression::METHOD_PLAIN ? "plain" : "dct"; }
+
+const char* DefaultScope(const Job& job) { return job.compression().lookup().method() == Compression::METHOD_DCT ? "sample" : "row"; }
+
+struct Setting {
+  const char* path;
+  const char* value;  // as in YAML; null: `value_of` tells
+  NoEffect no_effect = nullptr;
+  const char* (*value_of)(const Job& job) = nullptr;
+};
+
+// Every default but those of optimizers, initializers, and the widths of the bottom MLP, which end in embeddings.dim.
+constexpr Setting kSettings[] = {
+    {"seed", "1"},
+    {"data.format", "criteo_tsv"},
+    {"data.test_last_rows", "0", WithoutTestFiles},
+    {"data.on_bad_row", "error"},
+    {"data.keys", "hash64"},
+    {"data.buckets", "1000000", WithBuckets},
+    {"data.train_rows_max", "0"},
+    {"model.type", "dlrm"},
+    {"model.top", "[512, 256, 1]"},
+    {"model.optimizer.type", "sgd"},
+    {"embeddings.dim", "16"},
+    {"embeddings.optimizer.type", "rowwise_adagrad"},
+    {"embeddings.initializer.type", "uniform"},
+    {"training.batch_size", "2048"},
+    {"training.epochs", "1"},
+    {"training.steps_max", "0"},
+    {"training.staleness", "0"},
+    {"training.prefetch", "1"},
+    {"training.deterministic", "false"},
+    {"training.gradient_scale", "mean"},
+    {"training.threads", "1"},
+    {"compression.lookup.method", "fp16"},
+    {"compression.lookup.scope", nullptr, nullptr, DefaultScope},
+    {"compression.lookup.sparsity", "0.9", WithLookupDct},
+    {"compression.push.method", nullptr, WithOwnPushMask, DefaultPushMethod},
+    {"compression.push.sparsity", "0.9", WithPushDct},
+    {"compression.push.refresh_every", "1", WithPushDct},
+    {"compression.push.values", "fp32", WithPushDct},
+    {"compression.dense.method", "dct"},
+    {"compression.dense.sparsity", "0.99", WithDenseDct},
+    {"compression.dense.refresh_every", "1000", WithDenseDct},
+    {"compression.dense.values", "fp32", WithDenseDct},
+    {"compression.dense.min_elements", "256", WithDenseDct},
+    {"cluster.servers", "2"},
+    {"cluster.workers", "2"},
+    {"cluster.shards", "256"},
+    {"cluster.call_timeout_seconds", "60"},
+    {"cluster.stall_timeout_seconds", "60"},
+    {"output.dir", "runs"},
+    {"output.metrics_every_seconds", "1"},
+};
+
+// What each type reads, and its defaults: those of PyTorch, and of FBGEMM for rowwise_adagrad.
+struct TypedDefault {
+  int type;
+  const char* field;
+  double value;
+};
+
+constexpr TypedDefault kOptimizerDefaults[] = {
+    {Optimizer::TYPE_SGD, "learning_rate", 0.1},
+    {Optimizer::TYPE_ADAGRAD, "learning_rate", 0.05},
+    {Optimizer::TYPE_ADAGRAD, "epsilon", 1e-10},
+    {Optimizer::TYPE_ADAGRAD, "initial_accumulator", 0},
+    {Optimizer::TYPE_ROWWISE_ADAGRAD, "learning_rate", 0.05},
+    {Optimizer::TYPE_ROWWISE_ADAGRAD, "epsilon", 1e-8},
+    {Optimizer::TYPE_ROWWISE_ADAGRAD, "initial_accumulator", 0},
+    {Optimizer::TYPE_ADAM, "learning_rate", 0.001},
+    {Optimizer::TYPE_ADAM, "epsilon", 1e-8},
+    {Optimizer::TYPE_ADAM, "beta1", 0.9},
+    {Optimizer::TYPE_ADAM, "beta2", 0.999},
+};
+
+constexpr TypedDefault kInitializerDefaults[] = {
+    {Initializer::TYPE_UNIFORM, "scale", 0.05},
+    {Initializer::TYPE_CONSTANT, "scale", 0},
+};
+
+absl::Status FillSettings(const JobSource& source, Job* job) {
+  for (const Setting& setting : kSettings) {
+    const bool set = FindField(*job, setting.path).IsSet();
+    const char* const reason = setting.no_effect == nullptr ? nullptr : setting.no_effect(*job);
+    if (reason != nullptr) {
+      if (set || source.Said(setting.path)) return source.Error(setting.path, absl::StrCat("has no effect: ", reason));
+      continue;
+    }
+    if (!set) SetFromYaml(setting.path, setting.value != nullptr ? setting.value : setting.value_of(*job), job);
+  }
+  return absl::OkStatus();
+}
+
+// An Optimizer or Initializer in the job.
+template <typename T>
+struct Typed {
+  std::string path;
+  T* message;
+  const T* inherited;  // of the same kind, complete: what is not said comes from it when the type is the same; null: none
+};
+
+// Completes a message of which `type` is set.
+template <typename T, size_t n>
+absl::Status FillTyped(const JobSource& source, const TypedDefault (&defaults)[n], const Typed<T>& typed) {
+  const google::protobuf::Descriptor* const descriptor = T::descriptor();
+  const Reflection* const reflection = typed.message->GetReflection();
+  std::vector<std::string> read = {"type"};
+  for (const TypedDefault& entry : defaults) {
+    if (entry.type != typed.message->type()) continue;
+    read.push_back(entry.field);
+    const FieldDescriptor* const field = descriptor->FindFieldByName(entry.field);
+    if (reflection->HasField(*typed.message, field)) continue;
+    const bool inherits = typed.inherited != nullptr && typed.inherited->type() == typed.message->type();
+    reflection->SetDouble(typed.message, field, inherits ? reflection->GetDouble(*typed.inherited, field) : entry.value);
+  }
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* const field = descriptor->field(i);
+    if (!reflection->HasField(*typed.message, field) || absl::c_linear_search(read, field->name())) continue;
+    const std::string type = EnumText(T::Type_descriptor()->FindValueByNumber(typed.message->type()));
+    return source.Error(absl::StrCat(typed.path, ".", field->name()),
+                        absl::StrCat("has no effect: type ", type, " reads only ", absl::StrJoin(read, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillTables(const JobSource& source, Embeddings* embeddings) {
+  for (int i = 0; i < embeddings->tables_size(); ++i) {
+    TableOverride* const table = embeddings->mutable_tables(i);
+    const std::string path = absl::StrCat("embeddings.tables[", i, "]");
+    if (!table->has_optimizer() && !table->has_initializer()) {
+      return source.Error(path, "has no effect: it says neither optimizer nor initializer");
+    }
+    if (table->has_optimizer()) {
+      if (!table->optimizer().has_type()) table->mutable_optimizer()->set_type(embeddings->optimizer().type());
+      WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(source, kOptimizerDefaults,
+                                                {absl::StrCat(path, ".optimizer"), table->mutable_optimizer(), &embeddings->optimizer()}));
+    }
+    if (table->has_initializer()) {
+      if (!table->initializer().has_type()) table->mutable_initializer()->set_type(embeddings->initializer().type());
+      WEIR_RETURN_IF_ERROR(FillTyped<Initializer>(
+          source, kInitializerDefaults, {absl::StrCat(path, ".initializer"), table->mutable_initializer(), &embeddings->initializer()}));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A group in which nothing is set is not there: two equal jobs are equal messages.
+void DropEmptyGroups(Message* message) {
+  std::vector<const FieldDescriptor*> fields;
+  const Reflection* const reflection = message->GetReflection();
+  reflection->ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr || field->is_repeated()) continue;
+    Message* const group = reflection->MutableMessage(message, field);
+    DropEmptyGroups(group);
+    if (group->ByteSizeLong() == 0) reflection->ClearField(message, field);
+  }
+}
+
+}  // namespace
+
+absl::Status FillDefaults(const JobSource& source, Job* job) {
+  WEIR_RETURN_IF_ERROR(FillSettings(source, job));
+  Model* const model = job->mutable_model();
+  if (model->bottom_size() == 0) {
+    for (const uint32_t width : {uint32_t{512}, uint32_t{256}, uint32_t{64}, job->embeddings().dim()}) model->add_bottom(width);
+  }
+  Embeddings* const embeddings = job->mutable_embeddings();
+  WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(source, kOptimizerDefaults, {"model.optimizer", model->mutable_optimizer(), nullptr}));
+  WEIR_RETURN_IF_ERROR(
+      FillTyped<Optimizer>(source, kOptimizerDefaults, {"embeddings.optimizer", embeddings->mutable_optimizer(), nullptr}));
+  WEIR_RETURN_IF_ERROR(
+      FillTyped<Initializer>(source, kInitializerDefaults, {"embeddings.initializer", embeddings->mutable_initializer(), nullptr}));
+  WEIR_RETURN_IF_ERROR(FillTables(source, embeddings));
+  DropEmptyGroups(job);
+  return absl::OkStatus();
+}
+
+}  // namespace weir
