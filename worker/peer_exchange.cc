@@ -1,0 +1,168 @@
+#include "worker/peer_exchange.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/grpc_endpoint.h"
+#include "base/status_macros.h"
+
+namespace weir::worker {
+
+using compression::SparseEntries;
+using compression::ValueType;
+
+void PeerExchange::Configure(ExchangeOptions options) {
+  MutexLock lock(&mu_);
+  contributions_.resize(options.workers);
+  for (const uint32_t size : options.part_sizes) {
+    sums_.emplace_back(size);
+    residuals_.emplace_back(options.values == ValueType::kFp16 ? size : 0);
+  }
+  options_ = std::move(options);
+  state_ = absl::OkStatus();
+}
+
+absl::Status PeerExchange::Validate(const ReduceRequest& request) const {
+  WEIR_RETURN_IF_ERROR(state_);
+  if (request.job_hash() != options_.job_hash) {
+    return absl::FailedPreconditionError(absl::StrCat("worker ", options_.rank, " runs job ", absl::Hex(options_.job_hash), ", worker ",
+                                                      request.worker_rank(), " runs job ", absl::Hex(request.job_hash())));
+  }
+  if (request.worker_rank() >= options_.workers) {
+    return absl::InvalidArgumentError(absl::StrCat("worker rank ", request.worker_rank(), " of ", options_.workers, " workers"));
+  }
+  if (request.step() != step_ && request.step() != step_ - 1) {
+    return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker_rank(), " contributes to step ", request.step(), ", worker ",
+                                                   options_.rank, " gathers step ", step_));
+  }
+  if (request.frames_size() != static_cast<int>(options_.part_sizes.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker_rank(), " sends ", request.frames_size(), " layers, worker ",
+                                                   options_.rank, " owns parts of ", options_.part_sizes.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerExchange::Decode(const ReduceRequest& request, Contribution* contribution) const {
+  std::vector<SparseEntries> parts;
+  for (size_t i = 0; i < options_.part_sizes.size(); ++i) {
+    auto entries = compression::DecodeSparse(request.frames(i), options_.part_sizes[i]);
+    if (!entries.ok()) {
+      return absl::Status(entries.status().code(),
+                          absl::StrCat("layer part ", i, " from worker ", request.worker_rank(), ": ", entries.status().message()));
+    }
+    parts.push_back(*std::move(entries));
+  }
+  contribution->parts = std::move(parts);
+  contribution->samples = request.samples();
+  contribution->present = true;
+  return absl::OkStatus();
+}
+
+absl::Status PeerExchange::Sum() {
+  last_reply_.Clear();
+  uint64_t samples = 0;
+  for (const Contribution& contribution : contributions_) samples += contribution.samples;
+  last_reply_.set_samples(samples);
+  std::vector<uint32_t> positions, joined;
+  std::vector<float> values;
+  for (size_t part = 0; part < sums_.size(); ++part) {
+    std::vector<float>& sum = sums_[part];
+    std::vector<float>& residual = residuals_[part];
+    positions.clear();
+    for (const Contribution& contribution : contributions_) {
+      const SparseEntries& entries = contribution.parts[part];
+      for (size_t i = 0; i < entries.positions.size(); ++i) sum[entries.positions[i]] += entries.values[i];
+      joined.clear();
+      std::set_union(positions.begin(), positions.end(), entries.positions.begin(), entries.positions.end(), std::back_inserter(joined));
+      positions.swap(joined);
+    }
+    values.clear();
+    for (const uint32_t position : positions) {
+      float value = sum[position];
+      sum[position] = 0;
+      if (!residual.empty()) {
+        const float exact = value + residual[position];
+        value = compression::RoundToFp16(exact);
+        residual[position] = exact - value;
+      }
+      values.push_back(value);
+    }
+    WEIR_RETURN_IF_ERROR(compression::EncodeSparse(sum.size(), positions, values, options_.values, last_reply_.add_frames()));
+  }
+  for (Contribution& contribution : contributions_) contribution = Contribution();
+  ++step_;
+  return absl::OkStatus();
+}
+
+std::string PeerExchange::MissingRanks() const {
+  std::vector<uint32_t> missing;
+  for (uint32_t rank = 0; rank < contributions_.size(); ++rank) {
+    if (!contributions_[rank].present) missing.push_back(rank);
+  }
+  return absl::StrJoin(missing, ", ");
+}
+
+void PeerExchange::Contribute(const ReduceRequest& request, Done done) {
+  absl::Status status;
+  Waiters ready;
+  ReduceReply reply;
+  {
+    MutexLock lock(&mu_);
+    status = Validate(request);
+    if (status.ok() && request.step() == step_) {
+      Contribution& contribution = contributions_[request.worker_rank()];
+      if (!contribution.present) status = Decode(request, &contribution);
+      if (status.ok()) {
+        waiters_.push_back(std::move(done));
+        const bool complete = std::all_of(contributions_.begin(), contributions_.end(), [](const Contribution& c) { return c.present; });
+        if (!complete) return;
+        status = Sum();
+        if (!status.ok()) state_ = status;
+        ready.swap(waiters_);
+        reply = last_reply_;
+        changed_.NotifyAll();
+      }
+    } else if (status.ok()) {
+      reply = last_reply_;
+    }
+  }
+  // Answered outside of the lock: a reply may be sent on this thread.
+  if (ready.empty()) ready.push_back(std::move(done));
+  for (const Done& waiter : ready) waiter(status, reply);
+}
+
+absl::Status PeerExchange::WaitForSum(int64_t step, absl::Time deadline, ReduceReply* reply) {
+  MutexLock lock(&mu_);
+  const bool in_time =
+      changed_.WaitUntil(&mu_, deadline, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return step_ > step || !state_.ok(); });
+  if (!in_time) {
+    return absl::DeadlineExceededError(absl::StrCat("dense reduction of step ", step, ": nothing came from worker ", MissingRanks()));
+  }
+  WEIR_RETURN_IF_ERROR(state_);
+  *reply = last_reply_;
+  return absl::OkStatus();
+}
+
+void PeerExchange::Abandon(const absl::Status& status) {
+  Waiters waiters;
+  {
+    MutexLock lock(&mu_);
+    state_ = status;
+    waiters.swap(waiters_);
+    changed_.NotifyAll();
+  }
+  for (const Done& waiter : waiters) waiter(status, ReduceReply());
+}
+
+grpc::ServerUnaryReactor* PeerExchange::Reduce(grpc::CallbackServerContext* context, const ReduceRequest* request, ReduceReply* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  Contribute(*request, [reactor, reply](const absl::Status& status, const ReduceReply& sum) {
+    *reply = sum;
+    reactor->Finish(ToGrpc(status));
+  });
+  return reactor;
+}
+
+}  // namespace weir::worker

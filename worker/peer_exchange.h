@@ -1,0 +1,77 @@
+// The owner's side of the sparse reduction: gathers the contributions of all workers to this worker's slice, adds them, and answers
+// everybody.
+#ifndef WEIR_WORKER_PEER_EXCHANGE_H_
+#define WEIR_WORKER_PEER_EXCHANGE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "compression/frame.h"
+#include "proto/peer_service.grpc.pb.h"
+
+namespace weir::worker {
+
+struct ExchangeOptions {
+  uint64_t job_hash = 0;
+  uint32_t rank = 0;
+  uint32_t workers = 1;
+  std::vector<uint32_t> part_sizes;  // entries of each layer's part in this worker's slice
+  compression::ValueType values = compression::ValueType::kFp32;
+};
+
+// Thread-safe. Registered with a GrpcEndpoint before the job is known; calls before Configure answer UNAVAILABLE.
+class PeerExchange final : public PeerService::CallbackService {
+ public:
+  // Called once, on an unspecified thread: the reply to everybody, or why there is none.
+  using Done = std::function<void(const absl::Status&, const ReduceReply&)>;
+
+  void Configure(ExchangeOptions options);
+
+  // A contribution to this worker's slice, its own or a peer's. Contributions are added in rank order, so that every run gives the same
+  // bits; the rounding error of fp16 sums is kept here and added to the next step's. A repeated (rank, step) replaces nothing and gets the
+  // same answer.
+  void Contribute(const ReduceRequest& request, Done done);
+
+  // Waits for the sum of `step`. DEADLINE_EXCEEDED names the ranks that are missing.
+  absl::Status WaitForSum(int64_t step, absl::Time deadline, ReduceReply* reply);
+
+  // Answers all that wait, and all that come, with `status`. Before the endpoint shuts down.
+  void Abandon(const absl::Status& status);
+
+  grpc::ServerUnaryReactor* Reduce(grpc::CallbackServerContext* context, const ReduceRequest* request, ReduceReply* reply) override;
+
+ private:
+  struct Contribution {
+    bool present = false;
+    uint32_t samples = 0;
+    std::vector<compression::SparseEntries> parts;
+  };
+  using Waiters = std::vector<Done>;
+
+  absl::Status Validate(const ReduceRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Decode(const ReduceRequest& request, Contribution* contribution) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Sum() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string MissingRanks() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  Mutex mu_;
+  CondVar changed_;
+  ExchangeOptions options_ ABSL_GUARDED_BY(mu_);
+  absl::Status state_ ABSL_GUARDED_BY(mu_) = absl::UnavailableError("this worker is still starting");
+  int64_t step_ ABSL_GUARDED_BY(mu_) = 0;  // the step that is being gathered
+  std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mu_);
+  Waiters waiters_ ABSL_GUARDED_BY(mu_);
+  ReduceReply last_reply_ ABSL_GUARDED_BY(mu_);                     // of step_ - 1
+  std::vector<std::vector<float>> sums_ ABSL_GUARDED_BY(mu_);       // by layer part; zero between steps
+  std::vector<std::vector<float>> residuals_ ABSL_GUARDED_BY(mu_);  // fp16 only
+};
+
+}  // namespace weir::worker
+
+#endif  // WEIR_WORKER_PEER_EXCHANGE_H_

@@ -1,0 +1,252 @@
+#include "worker/peer_reducer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/grpc_endpoint.h"
+#include "base/status_macros.h"
+#include "compression/dct_layer.h"
+
+namespace weir::worker {
+namespace {
+
+using compression::DctLayer;
+using compression::DctOptions;
+using compression::ValueType;
+
+// Encodes the gradients of one layer for the slices that it meets.
+class LayerCodec {
+ public:
+  virtual ~LayerCodec() = default;
+  virtual absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> ends, std::vector<std::string>* frames) = 0;
+  virtual void Settle(bool acknowledged) = 0;
+  virtual compression::DctStats stats() const = 0;
+};
+
+class DctLayerCodec final : public LayerCodec {
+ public:
+  DctLayerCodec(uint32_t size, uint32_t min_elements, DctOptions options) : layer_(size, min_elements, options) {}
+  absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> ends, std::vector<std::string>* frames) override {
+    return layer_.Encode(gradient, ends, frames);
+  }
+  void Settle(bool acknowledged) override { acknowledged ? layer_.Commit() : layer_.Rollback(); }
+  compression::DctStats stats() const override { return layer_.stats(); }
+
+ private:
+  DctLayer layer_;
+};
+
+class Fp16LayerCodec final : public LayerCodec {
+ public:
+  absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> ends, std::vector<std::string>* frames) override {
+    frames->clear();
+    uint32_t begin = 0;
+    for (const uint32_t end : ends) {
+      WEIR_RETURN_IF_ERROR(compression::EncodeDense(gradient.subspan(begin, end - begin), ValueType::kFp16, &frames->emplace_back()));
+      begin = end;
+    }
+    stats_.entries = stats_.kept = gradient.size();
+    return absl::OkStatus();
+  }
+  void Settle(bool) override {}
+  compression::DctStats stats() const override { return stats_; }
+
+ private:
+  compression::DctStats stats_;
+};
+
+// A layer's part in one slice, as a range of the flat gradient.
+struct Part {
+  size_t layer;
+  uint32_t begin;
+  uint32_t end;
+};
+
+struct Slice {
+  std::vector<Part> parts;
+};
+
+std::vector<Slice> CutSlices(const std::vector<ParameterSlice>& layers, uint32_t workers) {
+  const uint64_t total = layers.back().offset + layers.back().size;
+  std::vector<Slice> slices(workers);
+  for (uint32_t w = 0; w < workers; ++w) {
+    const uint32_t begin = total * w / workers;
+    const uint32_t end = total * (w + 1) / workers;
+    for (size_t layer = 0; layer < layers.size(); ++layer) {
+      const Part part = {layer, std::max(begin, layers[layer].offset), std::min(end, layers[layer].offset + layers[layer].size)};
+      if (part.begin < part.end) slices[w].parts.push_back(part);
+    }
+  }
+  return slices;
+}
+
+// One call to the owner of a slice.
+struct PeerCall {
+  grpc::ClientContext context;
+  ReduceRequest request;
+  ReduceReply reply;
+  grpc::Status status;
+};
+
+class PeerReducer final : public DenseReducer {
+ public:
+  PeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange, PeerReducerOptions options)
+      : layers_(layers), slices_(CutSlices(layers, options.peers.size())), exchange_(exchange), options_(std::move(options)) {
+    const ValueType values = options_.codec.method() == Compression::METHOD_FP16 || options_.codec.values() == Compression::VALUES_FP16
+                                 ? ValueType::kFp16
+                                 : ValueType::kFp32;
+    for (const ParameterSlice& layer : layers_) {
+      if (options_.codec.method() == Compression::METHOD_DCT) {
+        const DctOptions dct = {options_.codec.sparsity(), options_.codec.refresh_every(), values};
+        codecs_.push_back(std::make_unique<DctLayerCodec>(layer.size, options_.codec.min_elements(), dct));
+      } else {
+        codecs_.push_back(std::make_unique<Fp16LayerCodec>());
+      }
+    }
+    stats_.resize(layers_.size());
+    ExchangeOptions exchange_options;
+    exchange_options.job_hash = options_.job_hash;
+    exchange_options.rank = options_.rank;
+    exchange_options.workers = slices_.size();
+    exchange_options.values = values;
+    for (const Part& part : slices_[options_.rank].parts) exchange_options.part_sizes.push_back(part.end - part.begin);
+    exchange_->Configure(std::move(exchange_options));
+    for (const std::string& peer : options_.peers) stubs_.push_back(PeerService::NewStub(OpenChannel(peer, Edge::kDense)));
+  }
+
+  absl::StatusOr<uint64_t> Reduce(int64_t step, uint32_t samples, absl::Span<float> gradients) override {
+    const absl::Time deadline = absl::Now() + options_.timeout;
+    std::vector<std::unique_ptr<PeerCall>> calls;
+    WEIR_RETURN_IF_ERROR(EncodeSlices(step, samples, gradients, &calls));
+    const absl::StatusOr<uint64_t> total = Exchange(step, deadline, &calls, gradients);
+    for (size_t i = 0; i < codecs_.size(); ++i) {
+      codecs_[i]->Settle(total.ok());
+      AddStats(i);
+    }
+    return total;
+  }
+
+  std::vector<client::CodecStats> TakeStats() override {
+    std::vector<client::CodecStats> taken;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      taken.push_back({"dense", layers_[i].name, stats_[i]});
+      stats_[i].entries = stats_[i].kept = 0;
+    }
+    return taken;
+  }
+
+ private:
+  void AddStats(size_t layer) {
+    const compression::DctStats last = codecs_[layer]->stats();
+    const uint64_t entries = stats_[layer].entries + last.entries;
+    const uint64_t kept = stats_[layer].kept + last.kept;
+    stats_[layer] = last;
+    stats_[layer].entries = entries;
+    stats_[layer].kept = kept;
+  }
+
+  absl::Status EncodeSlices(int64_t step, uint32_t samples, absl::Span<const float> gradients,
+                            std::vector<std::unique_ptr<PeerCall>>* calls) {
+    for (size_t i = 0; i < slices_.size(); ++i) {
+      ReduceRequest& request = calls->emplace_back(std::make_unique<PeerCall>())->request;
+      request.set_job_hash(options_.job_hash);
+      request.set_worker_rank(options_.rank);
+      request.set_step(step);
+      request.set_samples(samples);
+    }
+    std::vector<uint32_t> ends;
+    std::vector<size_t> owners;
+    std::vector<std::string> frames;
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+      ends.clear();
+      owners.clear();
+      for (size_t owner = 0; owner < slices_.size(); ++owner) {
+        for (const Part& part : slices_[owner].parts) {
+          if (part.layer != layer) continue;
+          ends.push_back(part.end - layers_[layer].offset);
+          owners.push_back(owner);
+        }
+      }
+      const absl::Status status = codecs_[layer]->Encode(gradients.subspan(layers_[layer].offset, layers_[layer].size), ends, &frames);
+      if (!status.ok()) {
+        for (size_t encoded = 0; encoded < layer; ++encoded) codecs_[encoded]->Settle(false);
+        return absl::Status(status.code(),
+                            absl::StrCat("gradient of layer ", layers_[layer].name, " at step ", step, ": ", status.message()));
+      }
+      for (size_t i = 0; i < owners.size(); ++i) *(*calls)[owners[i]]->request.add_frames() = std::move(frames[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  // Sends each slice to its owner, and replaces `gradients` by the sums that come back.
+  absl::StatusOr<uint64_t> Exchange(int64_t step, absl::Time deadline, std::vector<std::unique_ptr<PeerCall>>* calls,
+                                    absl::Span<float> gradients) {
+    Mutex mu;
+    CondVar answered;
+    size_t waiting = 0;
+    for (size_t owner = 0; owner < calls->size(); ++owner) {
+      if (owner == options_.rank) continue;
+      PeerCall* call = (*calls)[owner].get();
+      SetDeadline(&call->context, deadline);
+      {
+        MutexLock lock(&mu);
+        ++waiting;
+      }
+      stubs_[owner]->async()->Reduce(&call->context, &call->request, &call->reply, [call, &mu, &answered, &waiting](grpc::Status status) {
+        MutexLock lock(&mu);
+        call->status = std::move(status);
+        --waiting;
+        answered.NotifyAll();
+      });
+    }
+    PeerCall& own = *(*calls)[options_.rank];
+    absl::Status own_status;
+    exchange_->Contribute(own.request, [](const absl::Status&, const ReduceReply&) {});
+    own_status = exchange_->WaitForSum(step, deadline, &own.reply);
+    {
+      // gRPC ends every call at its deadline, so this needs none of its own.
+      MutexLock lock(&mu);
+      answered.WaitUntil(&mu, absl::InfiniteFuture(), [&waiting] { return waiting == 0; });
+    }
+    WEIR_RETURN_IF_ERROR(own_status);
+    for (size_t owner = 0; owner < calls->size(); ++owner) {
+      const PeerCall& call = *(*calls)[owner];
+      const std::string peer = absl::StrCat("worker ", owner, " at ", options_.peers[owner], ", dense reduction of step ", step);
+      WEIR_RETURN_IF_ERROR(FromGrpc(call.status, peer));
+      WEIR_RETURN_IF_ERROR(DecodeSums(call.reply, slices_[owner], peer, gradients));
+    }
+    return own.reply.samples();
+  }
+
+  static absl::Status DecodeSums(const ReduceReply& reply, const Slice& slice, absl::string_view peer, absl::Span<float> gradients) {
+    if (reply.frames_size() != static_cast<int>(slice.parts.size())) {
+      return absl::DataLossError(absl::StrCat(peer, ": ", reply.frames_size(), " layers answered, ", slice.parts.size(), " asked"));
+    }
+    for (size_t i = 0; i < slice.parts.size(); ++i) {
+      const Part& part = slice.parts[i];
+      const absl::Status status = compression::DecodeInto(reply.frames(i), gradients.subspan(part.begin, part.end - part.begin));
+      if (!status.ok()) return absl::Status(status.code(), absl::StrCat(peer, ": ", status.message()));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::vector<ParameterSlice> layers_;
+  const std::vector<Slice> slices_;
+  PeerExchange* const exchange_;
+  const PeerReducerOptions options_;
+  std::vector<std::unique_ptr<LayerCodec>> codecs_;
+  std::vector<std::unique_ptr<PeerService::Stub>> stubs_;
+  std::vector<compression::DctStats> stats_;
+};
+
+}  // namespace
+
+std::unique_ptr<DenseReducer> CreatePeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange,
+                                                PeerReducerOptions options) {
+  return std::make_unique<PeerReducer>(layers, exchange, std::move(options));
+}
+
+}  // namespace weir::worker

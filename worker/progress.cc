@@ -1,0 +1,89 @@
+#include "worker/progress.h"
+
+#include <cmath>
+
+#include "base/binary_metrics.h"
+#include "base/socket_bytes.h"
+#include "proto/control_client.h"
+
+namespace weir::worker {
+
+void Progress::SetPhase(WorkerProgress::Phase phase) {
+  MutexLock lock(&mu_);
+  progress_.set_phase(phase);
+}
+
+void Progress::AddStep(absl::Span<const float> logits, absl::Span<const float> labels) {
+  MutexLock lock(&mu_);
+  progress_.set_steps(progress_.steps() + 1);
+  progress_.set_samples(progress_.samples() + labels.size());
+  if (labels.empty()) return;
+  TrainingWindow& window = *progress_.mutable_window();
+  if (window.positives().empty()) {
+    window.mutable_positives()->Resize(kScoreBins, 0);
+    window.mutable_negatives()->Resize(kScoreBins, 0);
+  }
+  double logloss = 0, label_sum = 0, prediction_sum = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    logloss += LogLossOfLogit(logits[i], labels[i]);
+    label_sum += labels[i];
+    prediction_sum += 1 / (1 + std::exp(-static_cast<double>(logits[i])));
+    auto& bins = labels[i] > 0.5f ? *window.mutable_positives() : *window.mutable_negatives();
+    ++bins[ScoreBin(logits[i])];
+  }
+  window.set_samples(window.samples() + labels.size());
+  window.set_logloss_sum(window.logloss_sum() + logloss);
+  window.set_label_sum(window.label_sum() + label_sum);
+  window.set_prediction_sum(window.prediction_sum() + prediction_sum);
+}
+
+void Progress::AddCodecStats(const std::vector<client::CodecStats>& stats) {
+  MutexLock lock(&mu_);
+  for (const client::CodecStats& added : stats) {
+    CodecReport& report = codecs_[{added.edge, added.name}];
+    report.set_edge(added.edge);
+    report.set_name(added.name);
+    report.set_entries(report.entries() + added.stats.entries);
+    report.set_kept(report.kept() + added.stats.kept);
+    report.set_threshold(added.stats.threshold);
+    report.set_residual_norm(added.stats.residual_norm);
+    report.set_gradient_norm(added.stats.gradient_norm);
+  }
+}
+
+void Progress::AddWait(absl::Duration wait) {
+  MutexLock lock(&mu_);
+  progress_.set_wait_seconds(progress_.wait_seconds() + absl::ToDoubleSeconds(wait));
+}
+
+void Progress::SetBadRows(uint64_t rows) {
+  MutexLock lock(&mu_);
+  progress_.set_bad_rows(rows);
+}
+
+WorkerProgress Progress::Take() {
+  MutexLock lock(&mu_);
+  WorkerProgress taken = progress_;
+  for (const auto& [name, report] : codecs_) *taken.add_codecs() = report;
+  codecs_.clear();
+  progress_.clear_window();
+  *taken.mutable_wire_bytes() = ToWireBytes(CountedBytes());
+  return taken;
+}
+
+int64_t Progress::steps() const {
+  MutexLock lock(&mu_);
+  return progress_.steps();
+}
+
+uint64_t Progress::samples() const {
+  MutexLock lock(&mu_);
+  return progress_.samples();
+}
+
+double Progress::wait_seconds() const {
+  MutexLock lock(&mu_);
+  return progress_.wait_seconds();
+}
+
+}  // namespace weir::worker

@@ -1,0 +1,45 @@
+// How far this worker is: written by the training thread, read by the heartbeat thread.
+#ifndef WEIR_WORKER_PROGRESS_H_
+#define WEIR_WORKER_PROGRESS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/mutex.h"
+#include "client/embedding_bags.h"
+#include "proto/control_service.pb.h"
+
+namespace weir::worker {
+
+// Thread-safe.
+class Progress {
+ public:
+  void SetPhase(WorkerProgress::Phase phase);
+  // A step is done: predictions (logits) of its samples from before its update.
+  void AddStep(absl::Span<const float> logits, absl::Span<const float> labels);
+  void AddCodecStats(const std::vector<client::CodecStats>& stats);
+  void AddWait(absl::Duration wait);
+  void SetBadRows(uint64_t rows);
+
+  // All since the start, and the window and codec figures since the last call. Each window is given out once.
+  WorkerProgress Take();
+
+  int64_t steps() const;
+  uint64_t samples() const;
+  double wait_seconds() const;
+
+ private:
+  mutable Mutex mu_;
+  WorkerProgress progress_ ABSL_GUARDED_BY(mu_);
+  std::map<std::pair<std::string, std::string>, CodecReport> codecs_ ABSL_GUARDED_BY(mu_);  // by edge and name
+};
+
+}  // namespace weir::worker
+
+#endif  // WEIR_WORKER_PROGRESS_H_

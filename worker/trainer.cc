@@ -1,0 +1,113 @@
+#include "worker/trainer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+
+namespace weir::worker {
+namespace {
+
+// Adds the time until its end to the worker's waiting time.
+class WaitTimer {
+ public:
+  explicit WaitTimer(Progress* progress) : progress_(progress), start_(absl::Now()) {}
+  ~WaitTimer() { progress_->AddWait(absl::Now() - start_); }
+
+ private:
+  Progress* const progress_;
+  const absl::Time start_;
+};
+
+}  // namespace
+
+Trainer::Trainer(TrainerParts parts, TrainerOptions options) : parts_(parts), options_(std::move(options)) {}
+
+absl::Status Trainer::Run() {
+  bool more = true;
+  while (more) {
+    WEIR_RETURN_IF_ERROR(FillWindow());
+    if (window_.empty()) break;  // steps_max
+    StepAhead current = std::move(window_.front());
+    window_.pop_front();
+    auto went_on = RunStep(&current);
+    if (!went_on.ok()) {
+      return absl::Status(went_on.status().code(), absl::StrCat("step ", current.step, ": ", went_on.status().message()));
+    }
+    more = *went_on;
+    pushed_lookup_ = std::move(current.lookup);
+    spare_batches_.push_back(std::move(current.batch));
+  }
+  // Lookups of steps that will not run are dropped; the last push must be there before anybody evaluates.
+  window_.clear();
+  if (push_ != nullptr) WEIR_RETURN_IF_ERROR(push_->Wait());
+  push_ = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::FillWindow() {
+  const int64_t steps_max = static_cast<int64_t>(options_.training.steps_max());
+  while (window_.size() < 1 + options_.training.prefetch() && (steps_max == 0 || next_step_ < steps_max)) {
+    StepAhead ahead;
+    ahead.step = next_step_++;
+    if (!spare_batches_.empty()) {
+      ahead.batch = std::move(spare_batches_.back());
+      spare_batches_.pop_back();
+    }
+    WEIR_RETURN_IF_ERROR(parts_.source->Next(options_.training.batch_size() / options_.workers, &ahead.batch));
+    WEIR_ASSIGN_OR_RETURN(ahead.lookup,
+                          parts_.bags->StartLookup(ahead.step, LookupRequest::PURPOSE_TRAIN, ahead.batch.samples, ahead.batch.features));
+    window_.push_back(std::move(ahead));
+  }
+  parts_.progress->SetBadRows(parts_.source->bad_rows());
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::LogitGradient(const StepAhead& current) {
+  const uint32_t samples = current.batch.samples;
+  logit_gradient_.resize(samples);
+  for (uint32_t i = 0; i < samples; ++i) {
+    if (!std::isfinite(logits_[i])) {
+      return absl::InternalError(absl::StrCat("worker ", options_.rank, ": the prediction of sample ", i, " of ", samples, " is ",
+                                              logits_[i], "; lower a learning rate (model.optimizer, embeddings.optimizer)"));
+    }
+    logit_gradient_[i] = 1 / (1 + std::exp(-logits_[i])) - current.batch.labels[i];
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
+  const Batch& batch = current->batch;
+  pooled_.resize(size_t{batch.samples} * batch.features.size() * options_.dim);
+  pooled_gradient_.resize(pooled_.size());
+  logits_.resize(batch.samples);
+  {
+    WaitTimer wait(parts_.progress);
+    WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
+  }
+  parts_.model->Forward(batch.samples, batch.dense, pooled_, absl::MakeSpan(logits_));
+  WEIR_RETURN_IF_ERROR(LogitGradient(*current));
+  parts_.model->Backward(logit_gradient_, absl::MakeSpan(pooled_gradient_));
+
+  if (push_ != nullptr) {
+    WaitTimer wait(parts_.progress);
+    WEIR_RETURN_IF_ERROR(push_->Wait());
+  }
+  WEIR_ASSIGN_OR_RETURN(push_, parts_.bags->StartPush(current->lookup.get(), pooled_gradient_));
+  uint64_t total = 0;
+  {
+    WaitTimer wait(parts_.progress);
+    WEIR_ASSIGN_OR_RETURN(total, parts_.reducer->Reduce(current->step, batch.samples, parts_.model->gradients()));
+  }
+  if (total == 0) return false;
+  const bool mean = options_.training.gradient_scale() == Training::GRADIENT_SCALE_MEAN;
+  parts_.optimizer->Update(parts_.model->parameters(), parts_.model->gradients(), mean ? 1.0f / static_cast<float>(total) : 1.0f);
+  parts_.progress->AddStep(logits_, batch.labels);
+  parts_.progress->AddCodecStats(parts_.bags->TakeStats());
+  parts_.progress->AddCodecStats(parts_.reducer->TakeStats());
+  return true;
+}
+
+}  // namespace weir::worker

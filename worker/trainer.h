@@ -1,0 +1,71 @@
+// The training loop: read, look up, forward, backward, push, reduce, update.
+#ifndef WEIR_WORKER_TRAINER_H_
+#define WEIR_WORKER_TRAINER_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/embedding_bags.h"
+#include "proto/job.pb.h"
+#include "worker/batch.h"
+#include "worker/dense_model.h"
+#include "worker/dense_reducer.h"
+#include "worker/progress.h"
+
+namespace weir::worker {
+
+// What the loop works with. Nothing is owned; all of it outlives the trainer.
+struct TrainerParts {
+  BatchSource* source = nullptr;
+  client::EmbeddingBags* bags = nullptr;
+  DenseModel* model = nullptr;
+  DenseOptimizer* optimizer = nullptr;
+  DenseReducer* reducer = nullptr;
+  Progress* progress = nullptr;
+};
+
+struct TrainerOptions {
+  uint32_t rank = 0;
+  uint32_t workers = 1;
+  uint32_t dim = 0;
+  Training training;  // validated, all defaults set
+};
+
+// Single-threaded.
+class Trainer {
+ public:
+  Trainer(TrainerParts parts, TrainerOptions options);
+
+  // Trains until no worker has data left, or steps_max steps. A worker whose data ends first goes on with empty steps, so that nobody waits
+  // for it; all workers stop after the same step. Errors name worker, step and cause.
+  absl::Status Run();
+
+ private:
+  // A step that is read and whose lookup is under way.
+  struct StepAhead {
+    int64_t step = 0;
+    Batch batch;
+    std::unique_ptr<client::BagsLookup> lookup;
+  };
+
+  absl::Status FillWindow();
+  // One step of the whole job; false when no worker had samples.
+  absl::StatusOr<bool> RunStep(StepAhead* current);
+  absl::Status LogitGradient(const StepAhead& current);
+
+  const TrainerParts parts_;
+  const TrainerOptions options_;
+  int64_t next_step_ = 0;                              // to be read
+  std::deque<StepAhead> window_;                       // at most 1 + prefetch
+  std::unique_ptr<client::BagsLookup> pushed_lookup_;  // what push_ refers to
+  std::unique_ptr<client::BagsPush> push_;             // of the step before
+  std::vector<Batch> spare_batches_;                   // memory to reuse
+  std::vector<float> pooled_, pooled_gradient_, logits_, logit_gradient_;
+};
+
+}  // namespace weir::worker
+
+#endif  // WEIR_WORKER_TRAINER_H_
