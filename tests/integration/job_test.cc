@@ -1,0 +1,139 @@
+// Whole jobs as real processes: what a run leaves behind, and the invariants of DESIGN section 9 that need a whole job.
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/integration/job_runner.h"
+
+namespace weir::testing {
+namespace {
+
+using nlohmann::json;
+
+class JobTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    runner_ = new JobRunner;
+    runner_->Generate("rows.tsv", 6000);
+  }
+  static void TearDownTestSuite() { delete runner_; }
+
+  json Train(const std::string& name, std::vector<std::string> sets) {
+    sets.push_back("training.deterministic=true");
+    return runner_->Train(name, "rows.tsv", sets);
+  }
+
+  static JobRunner* runner_;
+};
+
+JobRunner* JobTest::runner_ = nullptr;
+
+// Codec settings by the name of their test.
+struct Codec {
+  const char* name;
+  std::vector<std::string> sets;
+};
+
+std::vector<Codec> AllCodecs() {
+  return {
+      {"none", {}},
+      {"plain", {"compression.lookup.method=plain", "compression.push.method=plain"}},
+      {"fp16", {"compression.lookup.method=fp16", "compression.push.method=fp16", "compression.dense.method=fp16"}},
+      {"dct",
+       {"compression.push.method=dct", "compression.push.sparsity=0.8", "compression.dense.method=dct", "compression.dense.sparsity=0.9",
+        "compression.dense.refresh_every=5"}},
+      {"dct_fp16",
+       {"compression.push.method=dct", "compression.push.values=fp16", "compression.dense.method=dct", "compression.dense.values=fp16"}},
+      {"sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0.5"}},
+  };
+}
+
+TEST_F(JobTest, LeavesARunFolder) {
+  const json result = Train("folder", {});
+  const std::string dir = runner_->RunDir("folder");
+  for (const char* file : {"job.yaml", "metrics.jsonl", "result.json", "report.html", "logs", "tensorboard"}) {
+    EXPECT_TRUE(std::filesystem::exists(absl::StrCat(dir, "/", file))) << file;
+  }
+  for (const char* field : {"logloss", "auc", "ne", "calibration", "samples", "seconds"}) EXPECT_TRUE(result[field].is_number()) << field;
+  EXPECT_EQ(result["samples"], 5500);
+  EXPECT_EQ(result["evaluation_samples"], 500);
+  for (const char* edge : {"lookup_request", "lookup_reply", "push", "dense", "control"}) {
+    EXPECT_GT(result["wire_bytes"][edge].get<double>(), 0) << edge;
+  }
+  EXPECT_TRUE(runner_->LiveProcesses().empty());
+}
+
+TEST_F(JobTest, SameSeedSameBitsForEveryCodec) {
+  std::set<std::string> fingerprints;
+  for (const Codec& codec : AllCodecs()) {
+    const json first = Train(absl::StrCat("first-", codec.name), codec.sets);
+    const json second = Train(absl::StrCat("second-", codec.name), codec.sets);
+    EXPECT_EQ(first["fingerprint"], second["fingerprint"]) << codec.name;
+    EXPECT_EQ(first["logloss"], second["logloss"]) << codec.name;
+    fingerprints.insert(first["fingerprint"].dump());
+  }
+  // A lossy codec that changes nothing was not in use; plain and none differ in bytes only.
+  EXPECT_GE(fingerprints.size(), AllCodecs().size() - 1);
+  EXPECT_NE(Train("other-seed", {"seed=2"})["fingerprint"], Train("seed", {})["fingerprint"]);
+}
+
+TEST_F(JobTest, SparsityZeroIsNoCompressionToTheBit) {
+  const json none = Train("zero-none", {});
+  const json dense = Train("zero-dense", {"compression.dense.method=dct", "compression.dense.sparsity=0"});
+  EXPECT_EQ(dense["fingerprint"], none["fingerprint"]);
+  const json push = Train("zero-push", {"compression.push.method=dct", "compression.push.sparsity=0"});
+  EXPECT_EQ(push["fingerprint"], none["fingerprint"]);
+  const json sample = Train("zero-sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0"});
+  EXPECT_EQ(sample["fingerprint"], none["fingerprint"]);
+  const json plain = Train("zero-plain", {"compression.lookup.method=plain", "compression.push.method=plain"});
+  EXPECT_EQ(plain["fingerprint"], none["fingerprint"]);
+}
+
+TEST_F(JobTest, WorkersAndServersDoNotChangeTheCurve) {
+  const json one = Train("curve-1-1", {"cluster.workers=1", "cluster.servers=1"});
+  for (const auto& [workers, servers] : {std::pair(2, 1), std::pair(4, 3)}) {
+    const json many = Train(absl::StrCat("curve-", workers, "-", servers),
+                            {absl::StrCat("cluster.workers=", workers), absl::StrCat("cluster.servers=", servers)});
+    EXPECT_NEAR(many["logloss"].get<double>(), one["logloss"].get<double>(), 1e-5);
+    EXPECT_NEAR(many["auc"].get<double>(), one["auc"].get<double>(), 1e-3);
+    EXPECT_EQ(many["samples"], one["samples"]);
+  }
+}
+
+TEST_F(JobTest, ServersDoNotChangeABit) {
+  const json one = Train("servers-1", {"cluster.servers=1"});
+  const json three = Train("servers-3", {"cluster.servers=3"});
+  EXPECT_EQ(one["fingerprint"], three["fingerprint"]);
+}
+
+// Ranges are handed out as asked for, so a worker may get nothing at all: the others must not wait for it.
+TEST_F(JobTest, EndOfDataHangsNobody) {
+  runner_->Generate("few.tsv", 700);
+  const json result = runner_->Train("few", "few.tsv", {"cluster.workers=4", "training.batch_size=512", "data.test_last_rows=60"});
+  EXPECT_EQ(result["samples"], 640);
+  EXPECT_EQ(result["evaluation_samples"], 60);
+}
+
+TEST_F(JobTest, AsynchronousAndBoundedStalenessTrain) {
+  for (const char* staleness : {"-1", "2"}) {
+    const json result = runner_->Train(absl::StrCat("staleness", staleness), "rows.tsv",
+                                       {absl::StrCat("training.staleness=", staleness), "training.prefetch=2"});
+    EXPECT_EQ(result["samples"], 5500);
+    EXPECT_TRUE(std::isfinite(result["logloss"].get<double>()));
+  }
+}
+
+TEST_F(JobTest, FewerBytesWithCompression) {
+  const json plain = Train("bytes-plain", AllCodecs()[1].sets);
+  const json none = Train("bytes-none", {});
+  const json dct = Train("bytes-dct", AllCodecs()[3].sets);
+  EXPECT_LT(none["wire_bytes"]["lookup_reply"], plain["wire_bytes"]["lookup_reply"]);
+  EXPECT_LT(dct["wire_bytes"]["push"], none["wire_bytes"]["push"]);
+  EXPECT_LT(dct["wire_bytes"]["dense"].get<double>(), none["wire_bytes"]["dense"].get<double>() / 2);
+}
+
+}  // namespace
+}  // namespace weir::testing

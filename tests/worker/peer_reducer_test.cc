@@ -1,0 +1,195 @@
+#include "worker/peer_reducer.h"
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/grpc_endpoint.h"
+#include "gtest/gtest.h"
+
+namespace weir::worker {
+namespace {
+
+constexpr uint64_t kJobHash = 0x1234;
+
+// All workers of a job in one process, each on its own thread during a step.
+class Workers {
+ public:
+  Workers(uint32_t count, Compression::Dense codec, absl::Duration timeout = absl::Seconds(20)) {
+    uint32_t offset = 0;
+    for (const uint32_t size : {7u, 1000u, 3u, 300u}) {
+      layers_.push_back({absl::StrCat("layer.", layers_.size()), offset, size});
+      offset += size;
+    }
+    std::vector<std::string> addresses;
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      exchanges_.push_back(std::make_unique<PeerExchange>());
+      endpoints_.push_back(*GrpcEndpoint::Listen("127.0.0.1:0", {exchanges_.back().get()}));
+      addresses.push_back(endpoints_.back()->address());
+    }
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      PeerReducerOptions options = {codec, kJobHash, rank, addresses, timeout};
+      reducers_.push_back(CreatePeerReducer(layers_, exchanges_[rank].get(), std::move(options)));
+    }
+  }
+  ~Workers() {
+    for (const auto& exchange : exchanges_) exchange->Abandon(absl::UnavailableError("test ends"));
+  }
+
+  uint32_t size() const { return layers_.back().offset + layers_.back().size; }
+  DenseReducer& reducer(uint32_t rank) { return *reducers_[rank]; }
+  const std::string& address(uint32_t rank) const { return endpoints_[rank]->address(); }
+
+  // One step of all workers; worker r has r + 1 samples. Replaces the gradients by what each worker got.
+  void Reduce(int64_t step, std::vector<std::vector<float>>* gradients) {
+    std::vector<std::thread> threads;
+    const uint64_t total = reducers_.size() * (reducers_.size() + 1) / 2;
+    for (uint32_t rank = 0; rank < reducers_.size(); ++rank) {
+      threads.emplace_back([=] {
+        const auto samples = reducers_[rank]->Reduce(step, rank + 1, absl::MakeSpan((*gradients)[rank]));
+        ASSERT_TRUE(samples.ok()) << samples.status();
+        EXPECT_EQ(*samples, total);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  std::vector<ParameterSlice> layers_;
+  std::vector<std::unique_ptr<PeerExchange>> exchanges_;
+  std::vector<std::unique_ptr<GrpcEndpoint>> endpoints_;
+  std::vector<std::unique_ptr<DenseReducer>> reducers_;
+};
+
+Compression::Dense Dct(double sparsity, Compression::Values values = Compression::VALUES_FP32) {
+  Compression::Dense codec;
+  codec.set_method(Compression::METHOD_DCT);
+  codec.set_sparsity(sparsity);
+  codec.set_refresh_every(3);
+  codec.set_min_elements(16);
+  codec.set_values(values);
+  return codec;
+}
+
+std::vector<std::vector<float>> RandomGradients(uint32_t workers, uint32_t size, int seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> gradients(workers, std::vector<float>(size));
+  for (auto& gradient : gradients) {
+    for (float& x : gradient) x = normal(random);
+  }
+  return gradients;
+}
+
+class PeerReducerTest : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(PeerReducerTest, SparsityZeroIsThePlainSumInRankOrder) {
+  Workers workers(GetParam(), Dct(0));
+  for (int64_t step = 0; step < 3; ++step) {
+    auto gradients = RandomGradients(GetParam(), workers.size(), static_cast<int>(step));
+    std::vector<float> sum(workers.size());
+    for (const auto& gradient : gradients) {
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i];
+    }
+    workers.Reduce(step, &gradients);
+    for (const auto& got : gradients) EXPECT_EQ(got, sum);
+  }
+}
+
+TEST_P(PeerReducerTest, WhatIsNotSentYetIsSentLater) {
+  for (const auto values : {Compression::VALUES_FP32, Compression::VALUES_FP16}) {
+    Workers workers(GetParam(), Dct(0.95, values));
+    std::vector<double> true_sum(workers.size()), sent_sum(workers.size());
+    constexpr int64_t kSteps = 20;
+    double kept = 0, entries = 0;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      auto gradients = RandomGradients(GetParam(), workers.size(), static_cast<int>(100 + step));
+      for (const auto& gradient : gradients) {
+        for (size_t i = 0; i < true_sum.size(); ++i) true_sum[i] += gradient[i];
+      }
+      workers.Reduce(step, &gradients);
+      for (uint32_t rank = 1; rank < GetParam(); ++rank) EXPECT_EQ(gradients[rank], gradients[0]) << "other bits on worker " << rank;
+      for (size_t i = 0; i < sent_sum.size(); ++i) sent_sum[i] += gradients[0][i];
+      for (const auto& stats : workers.reducer(0).TakeStats()) {
+        kept += static_cast<double>(stats.stats.kept);
+        entries += static_cast<double>(stats.stats.entries);
+      }
+    }
+    EXPECT_LT(kept / entries, 0.25);
+    // Without new gradients the residual drains: what was held back arrives.
+    for (int64_t step = kSteps; step < kSteps + 400; ++step) {
+      std::vector<std::vector<float>> zeros(GetParam(), std::vector<float>(workers.size()));
+      workers.Reduce(step, &zeros);
+      for (size_t i = 0; i < sent_sum.size(); ++i) sent_sum[i] += zeros[0][i];
+    }
+    for (size_t i = 0; i < sent_sum.size(); ++i) ASSERT_NEAR(sent_sum[i], true_sum[i], 1e-2) << "entry " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(WorkerCounts, PeerReducerTest, testing::Values(1u, 2u, 3u));
+
+TEST(PeerReducerErrorTest, MissingPeerEndsAtTheDeadlineAndIsNamed) {
+  Workers workers(2, Dct(0.5), absl::Milliseconds(300));
+  std::vector<float> gradient(workers.size(), 1.0f);
+  const absl::Time start = absl::Now();
+  const auto result = workers.reducer(0).Reduce(0, 1, absl::MakeSpan(gradient));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded) << result.status();
+  EXPECT_NE(result.status().message().find("worker 1"), std::string::npos) << result.status();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+}
+
+TEST(PeerReducerErrorTest, NotFiniteGradientNamesTheLayer) {
+  Workers workers(1, Dct(0.5));
+  std::vector<float> gradient(workers.size(), 1.0f);
+  gradient[500] = std::nanf("");
+  const auto result = workers.reducer(0).Reduce(0, 1, absl::MakeSpan(gradient));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(result.status().message().find("layer.1"), std::string::npos) << result.status();
+}
+
+// What a peer sends is checked: each bad request gets an error and changes nothing.
+TEST(PeerExchangeTest, RefusesBadContributions) {
+  PeerExchange exchange;
+  const auto contribute = [&exchange](const ReduceRequest& request) {
+    absl::Status status = absl::UnknownError("not answered");
+    exchange.Contribute(request, [&status](const absl::Status& answer, const ReduceReply&) { status = answer; });
+    return status;
+  };
+  ReduceRequest good;
+  good.set_job_hash(kJobHash);
+  good.set_worker_rank(0);
+  good.set_samples(5);
+  ASSERT_TRUE(compression::EncodeDense({1, 2, 3}, compression::ValueType::kFp32, good.add_frames()).ok());
+  EXPECT_EQ(contribute(good).code(), absl::StatusCode::kUnavailable) << "before it is configured";
+  exchange.Configure({kJobHash, 0, 1, {3}, compression::ValueType::kFp32});
+
+  ReduceRequest bad = good;
+  bad.set_job_hash(1);
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kFailedPrecondition);
+  bad = good;
+  bad.set_worker_rank(1);
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = good;
+  bad.set_step(7);
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = good;
+  bad.clear_frames();
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = good;
+  bad.mutable_frames(0)->back() ^= 1;
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kDataLoss);
+  bad = good;
+  bad.mutable_frames(0)->clear();
+  ASSERT_TRUE(compression::EncodeDense({1, 2}, compression::ValueType::kFp32, bad.mutable_frames(0)).ok());
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kInvalidArgument);
+
+  EXPECT_TRUE(contribute(good).ok());
+  EXPECT_TRUE(contribute(good).ok()) << "a retry gets the same answer";
+}
+
+}  // namespace
+}  // namespace weir::worker
