@@ -1,0 +1,50 @@
+#include "tools/launch/coordinator_link.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/grpc_endpoint.h"
+#include "proto/control_service.grpc.pb.h"
+
+namespace weir::tools {
+namespace {
+
+constexpr absl::Duration kCallTimeout = absl::Seconds(1);
+
+class GrpcCoordinatorLink final : public CoordinatorLink {
+ public:
+  explicit GrpcCoordinatorLink(const std::string& address)
+      : peer_(absl::StrCat("coordinator at ", address)), stub_(ControlService::NewStub(OpenChannel(address, Edge::kNotCounted))) {}
+
+  absl::StatusOr<StatusReply> Status() override {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+    StatusReply reply;
+    const absl::Status status = FromGrpc(stub_->Status(&context, StatusRequest(), &reply), peer_);
+    if (!status.ok()) return status;
+    return reply;
+  }
+
+  absl::Status Stop(absl::string_view reason) override {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+    StopRequest request;
+    request.set_reason(std::string(reason));
+    StopReply reply;
+    return FromGrpc(stub_->Stop(&context, request, &reply), peer_);
+  }
+
+ private:
+  const std::string peer_;
+  const std::unique_ptr<ControlService::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<CoordinatorLink> CoordinatorLink::Open(const std::string& address) {
+  return std::make_unique<GrpcCoordinatorLink>(address);
+}
+
+}  // namespace weir::tools

@@ -1,0 +1,160 @@
+#include "tools/launch/local_cluster.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+
+namespace weir::tools {
+namespace {
+
+constexpr int kLogLinesShown = 12;
+// A child's end wakes the launcher at once; this only bounds how late a deadline is noticed.
+constexpr absl::Duration kPollPeriod = absl::Milliseconds(50);
+constexpr absl::Duration kReapTimeout = absl::Seconds(5);
+
+// The coordinator writes the whole line at once, by renaming.
+std::string ReadAddress(const std::string& path) {
+  std::ifstream file(path);
+  std::string address;
+  std::getline(file, address);
+  return address;
+}
+
+}  // namespace
+
+LocalCluster::LocalCluster(const Job& job, ClusterOptions options, StopSignals* signals)
+    : job_(job), options_(std::move(options)), signals_(signals) {}
+
+LocalCluster::~LocalCluster() { StopAll("the launcher ends"); }
+
+absl::Status LocalCluster::Run(const std::function<void(const StatusReply&)>& on_status) {
+  absl::Status status;
+  absl::StatusOr<std::string> address = StartCoordinator();
+  status = address.ok() ? StartPeers(*address) : address.status();
+  if (status.ok()) {
+    link_ = CoordinatorLink::Open(*address);
+    status = Watch(on_status);
+  }
+  StopAll(std::string(status.message()));
+  return status;
+}
+
+std::vector<LocalCluster::Peer> LocalCluster::Peers() const {
+  std::vector<Peer> peers;
+  for (uint32_t i = 0; i < job_.cluster().servers(); ++i) {
+    peers.push_back({absl::StrCat("server ", i), absl::StrCat("server-", i), options_.binaries.server});
+  }
+  for (uint32_t i = 0; i < job_.cluster().workers(); ++i) {
+    peers.push_back({absl::StrCat("worker ", i), absl::StrCat("worker-", i), options_.binaries.worker});
+  }
+  return peers;
+}
+
+std::string LocalCluster::LogPath(const std::string& log_name) const { return absl::StrCat(options_.run_dir, "/logs/", log_name, ".log"); }
+
+absl::StatusOr<std::string> LocalCluster::StartCoordinator() {
+  const std::string address_file = absl::StrCat(options_.run_dir, "/coordinator.address");
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> coordinator,
+                        ChildProcess::Start({"coordinator",
+                                             {options_.binaries.coordinator, "--job", absl::StrCat(options_.run_dir, "/job.yaml"),
+                                              "--listen", "127.0.0.1:0", "--run-dir", options_.run_dir, "--address-file", address_file},
+                                             LogPath("coordinator")}));
+  children_.push_back(std::move(coordinator));
+  const absl::Time deadline = absl::Now() + options_.start_timeout;
+  while (absl::Now() < deadline) {
+    if (const std::string address = ReadAddress(address_file); !address.empty()) return address;
+    if (signals_->Wait(kPollPeriod)) return Interrupted();
+    WEIR_ASSIGN_OR_RETURN(const bool ended, AllEnded());
+    if (ended) return Died(*children_[0], ProcessEnd());
+  }
+  return absl::DeadlineExceededError(absl::StrCat("the coordinator (pid ", children_[0]->pid(), ") told no address within ",
+                                                  absl::FormatDuration(options_.start_timeout), "; see ", LogPath("coordinator")));
+}
+
+absl::Status LocalCluster::StartPeers(const std::string& coordinator_address) {
+  for (const Peer& peer : Peers()) {
+    WEIR_ASSIGN_OR_RETURN(
+        std::unique_ptr<ChildProcess> child,
+        ChildProcess::Start(
+            {peer.name, {peer.binary, "--coordinator", coordinator_address, "--listen", "127.0.0.1:0"}, LogPath(peer.log_name)}));
+    children_.push_back(std::move(child));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalCluster::Watch(const std::function<void(const StatusReply&)>& on_status) {
+  const absl::Duration silence_max = absl::Seconds(job_.cluster().stall_timeout_seconds());
+  absl::Time next_status = absl::Now();
+  absl::Time silent_at = absl::Now() + silence_max;
+  absl::Time left_by = absl::InfiniteFuture();
+  while (true) {
+    WEIR_ASSIGN_OR_RETURN(const bool ended, AllEnded());
+    if (ended) return absl::OkStatus();
+    const bool coordinator_ended = children_[0]->Poll().has_value();
+    if (coordinator_ended) left_by = std::min(left_by, absl::Now() + options_.leave_timeout);
+    if (absl::Now() >= left_by) return absl::DeadlineExceededError("the job is done, but a process did not end; see its log");
+    if (!coordinator_ended && absl::Now() >= next_status) {
+      next_status = absl::Now() + options_.refresh;
+      if (const absl::StatusOr<StatusReply> status = link_->Status(); status.ok()) {
+        silent_at = absl::Now() + silence_max;
+        on_status(*status);
+      }
+    }
+    if (!coordinator_ended && absl::Now() >= silent_at) {
+      return absl::DeadlineExceededError(absl::StrCat("the coordinator (pid ", children_[0]->pid(), ") did not answer for ",
+                                                      absl::FormatDuration(silence_max), "; see ", LogPath("coordinator")));
+    }
+    if (signals_->Wait(kPollPeriod)) return Interrupted();
+  }
+}
+
+absl::StatusOr<bool> LocalCluster::AllEnded() {
+  bool all = true;
+  for (const std::unique_ptr<ChildProcess>& child : children_) {
+    const std::optional<ProcessEnd> end = child->Poll();
+    if (!end.has_value()) {
+      all = false;
+    } else if (!end->ok()) {
+      return Died(*child, *end);
+    }
+  }
+  return all;
+}
+
+absl::Status LocalCluster::Died(const ChildProcess& child, const ProcessEnd& end) const {
+  std::string lines = LastLines(child.log_path(), kLogLinesShown);
+  if (lines.empty()) lines = "(its log is empty)";
+  return absl::AbortedError(
+      absl::StrCat(child.name(), " (pid ", child.pid(), ") ", end.Text(), "; the end of ", child.log_path(), ":\n", lines));
+}
+
+absl::Status LocalCluster::Interrupted() const {
+  return absl::CancelledError(absl::StrCat("interrupted by signal ", signals_->stopped_by(), " (", strsignal(signals_->stopped_by()), ")"));
+}
+
+void LocalCluster::StopAll(const std::string& reason) {
+  const auto all_gone = [this] {
+    return std::all_of(children_.begin(), children_.end(), [](const auto& child) { return child->Poll().has_value(); });
+  };
+  if (all_gone()) return;
+  if (link_ != nullptr && !children_[0]->Poll().has_value()) {
+    // The coordinator records the reason when it can; the signal follows in any case.
+    link_->Stop(reason).IgnoreError();
+  }
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    for (const std::unique_ptr<ChildProcess>& child : children_) child->Signal(signal);
+    const absl::Time deadline = absl::Now() + (signal == SIGTERM ? options_.stop_grace : kReapTimeout);
+    bool impatient = false;
+    while (!all_gone() && !impatient && absl::Now() < deadline) impatient = signals_->Wait(kPollPeriod);
+  }
+}
+
+}  // namespace weir::tools

@@ -1,0 +1,73 @@
+// A job as processes on this machine: coordinator, servers, workers.
+#ifndef WEIR_TOOLS_LAUNCH_LOCAL_CLUSTER_H_
+#define WEIR_TOOLS_LAUNCH_LOCAL_CLUSTER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/control_service.pb.h"
+#include "proto/job.pb.h"
+#include "tools/launch/binaries.h"
+#include "tools/launch/child_process.h"
+#include "tools/launch/coordinator_link.h"
+#include "tools/launch/stop_signals.h"
+
+namespace weir::tools {
+
+struct ClusterOptions {
+  std::string run_dir;  // made by MakeRunFolder: has job.yaml and logs/
+  Binaries binaries;
+  absl::Duration start_timeout = absl::Seconds(30);  // until the coordinator tells its address
+  absl::Duration leave_timeout = absl::Seconds(60);  // from the coordinator's end to everyone's
+  absl::Duration stop_grace = absl::Seconds(5);      // from SIGTERM to SIGKILL
+  absl::Duration refresh = absl::Milliseconds(200);  // between two status calls
+};
+
+// Single-threaded. Its processes never outlive it: the destructor stops what runs, and the kernel kills what a dead launcher leaves.
+class LocalCluster {
+ public:
+  LocalCluster(const Job& job, ClusterOptions options, StopSignals* signals);
+  ~LocalCluster();
+  LocalCluster(const LocalCluster&) = delete;
+  LocalCluster& operator=(const LocalCluster&) = delete;
+
+  // Starts everything, watches it, and returns when all have ended and none is left. `on_status` is called with every status of the
+  // coordinator. Errors: ABORTED, naming the first process that died, how, and the last lines of its log; CANCELLED after a stop signal;
+  // DEADLINE_EXCEEDED, naming who is silent.
+  absl::Status Run(const std::function<void(const StatusReply&)>& on_status);
+
+ private:
+  // A process to start besides the coordinator.
+  struct Peer {
+    std::string name;      // "worker 1"
+    std::string log_name;  // "worker-1"
+    std::string binary;
+  };
+
+  std::vector<Peer> Peers() const;
+  std::string LogPath(const std::string& log_name) const;
+  absl::StatusOr<std::string> StartCoordinator();
+  absl::Status StartPeers(const std::string& coordinator_address);
+  absl::Status Watch(const std::function<void(const StatusReply&)>& on_status);
+  // Whether all have ended well; ABORTED for the first that did not.
+  absl::StatusOr<bool> AllEnded();
+  absl::Status Died(const ChildProcess& child, const ProcessEnd& end) const;
+  absl::Status Interrupted() const;
+  // Asks everyone to end, then makes them.
+  void StopAll(const std::string& reason);
+
+  const Job& job_;
+  const ClusterOptions options_;
+  StopSignals* const signals_;
+  std::vector<std::unique_ptr<ChildProcess>> children_;  // the coordinator first
+  std::unique_ptr<CoordinatorLink> link_;
+};
+
+}  // namespace weir::tools
+
+#endif  // WEIR_TOOLS_LAUNCH_LOCAL_CLUSTER_H_

@@ -1,0 +1,60 @@
+#include "tools/launch/new_run_folder.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "proto/job_file.h"
+
+namespace weir::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status FolderError(const fs::path& folder, absl::string_view what, const std::error_code& error) {
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot ", what, " the run folder ", folder.string()));
+}
+
+absl::Status RemoveEarlierRun(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return absl::OkStatus();
+  const bool empty_folder = fs::is_directory(folder, error) && fs::is_empty(folder, error);
+  if (!empty_folder && !fs::is_regular_file(folder / "job.yaml", error)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        folder.string(), " exists and has no job.yaml, so no run made it and it is left alone; take another name or output.dir"));
+  }
+  fs::remove_all(folder, error);
+  if (error) return FolderError(folder, "replace", error);
+  return absl::OkStatus();
+}
+
+// Data that weir datagen wrote has teacher.json beside it: the best quality that any model can reach.
+void CopyTeacher(const Job& job, const fs::path& folder) {
+  std::error_code without_teacher;
+  fs::copy_file(fs::path(job.data().train(0)).parent_path() / "teacher.json", folder / "teacher.json", without_teacher);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> MakeRunFolder(const Job& job) {
+  const fs::path folder = fs::path(job.output().dir()) / job.name();
+  WEIR_RETURN_IF_ERROR(RemoveEarlierRun(folder));
+  std::error_code error;
+  fs::create_directories(folder / "logs", error);
+  if (error) return FolderError(folder, "make", error);
+  const fs::path job_file = folder / "job.yaml";
+  std::ofstream out(job_file);
+  out << "# Effective configuration, hash " << absl::StrFormat("%016x", JobHash(job)) << ". weir launch reads it like any job file.\n";
+  out << JobToYaml(job);
+  out.close();
+  if (!out) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", job_file.string()));
+  CopyTeacher(job, folder);
+  return folder.string();
+}
+
+}  // namespace weir::tools
