@@ -28,8 +28,12 @@ def weir_cc_test(name, copts = [], linkopts = [], deps = [], size = "small", **k
         **kwargs
     )
 
-def weir_cc_fuzz(name, srcs, deps, corpus):
-    """A libFuzzer target: built by --config=fuzz, run by tools/fuzz with its corpus."""
+def weir_cc_fuzz(name, srcs, deps):
+    """One LLVMFuzzerTestOneInput: a libFuzzer target, and <name>_replay_test, an ordinary test that feeds it the kept inputs.
+
+    The kept inputs are the files of corpus/<name>/ beside the BUILD file. tools/fuzz finds the target by its tag "fuzz".
+    """
+    corpus = native.glob(["corpus/" + name + "/*"], allow_empty = False)
     native.cc_binary(
         name = name,
         srcs = srcs,
@@ -39,6 +43,16 @@ def weir_cc_fuzz(name, srcs, deps, corpus):
         deps = deps,
         tags = ["fuzz", "manual"],
         testonly = True,
+    )
+    native.cc_test(
+        name = name + "_replay_test",
+        size = "small",
+        srcs = srcs,
+        copts = _COPTS,
+        linkopts = ["-rdynamic"],
+        args = [native.package_name() + "/corpus/" + name],
+        data = corpus,
+        deps = deps + ["//tests/fuzz:replay_main"],
     )
 
 def weir_proto_library(name, src, imports = [], deps = [], grpc = False, **kwargs):
