@@ -123,15 +123,27 @@ constexpr TypedDefault kInitializerDefaults[] = {
     {Initializer::TYPE_CONSTANT, "scale", 0},
 };
 
-absl::Status FillSettings(const JobSource& source, Job* job) {
+struct Sayings {
+  const JobSource& source;
+  const FileSettings file_settings;
+
+  // OK: the setting goes.
+  absl::Status Ineffective(const std::string& path, absl::string_view reason) const {
+    if (file_settings == FileSettings::kDrop && !source.SaidBySet(path)) return absl::OkStatus();
+    return source.Error(path, absl::StrCat("has no effect: ", reason));
+  }
+};
+
+absl::Status FillSettings(const Sayings& sayings, Job* job) {
   for (const Setting& setting : kSettings) {
     const bool set = FindField(*job, setting.path).IsSet();
     const char* const reason = setting.no_effect == nullptr ? nullptr : setting.no_effect(*job);
-    if (reason != nullptr) {
-      if (set || source.Said(setting.path)) return source.Error(setting.path, absl::StrCat("has no effect: ", reason));
-      continue;
+    if (reason == nullptr) {
+      if (!set) SetFromYaml(setting.path, setting.value != nullptr ? setting.value : setting.value_of(*job), job);
+    } else if (set) {
+      WEIR_RETURN_IF_ERROR(sayings.Ineffective(setting.path, reason));
+      ClearPath(setting.path, job);
     }
-    if (!set) SetFromYaml(setting.path, setting.value != nullptr ? setting.value : setting.value_of(*job), job);
   }
   return absl::OkStatus();
 }
@@ -146,7 +158,7 @@ struct Typed {
 
 // Completes a message of which `type` is set.
 template <typename T, size_t n>
-absl::Status FillTyped(const JobSource& source, const TypedDefault (&defaults)[n], const Typed<T>& typed) {
+absl::Status FillTyped(const Sayings& sayings, const TypedDefault (&defaults)[n], const Typed<T>& typed) {
   const google::protobuf::Descriptor* const descriptor = T::descriptor();
   const Reflection* const reflection = typed.message->GetReflection();
   std::vector<std::string> read = {"type"};
@@ -162,28 +174,29 @@ absl::Status FillTyped(const JobSource& source, const TypedDefault (&defaults)[n
     const FieldDescriptor* const field = descriptor->field(i);
     if (!reflection->HasField(*typed.message, field) || absl::c_linear_search(read, field->name())) continue;
     const std::string type = EnumText(T::Type_descriptor()->FindValueByNumber(typed.message->type()));
-    return source.Error(absl::StrCat(typed.path, ".", field->name()),
-                        absl::StrCat("has no effect: type ", type, " reads only ", absl::StrJoin(read, ", ")));
+    WEIR_RETURN_IF_ERROR(sayings.Ineffective(absl::StrCat(typed.path, ".", field->name()),
+                                             absl::StrCat("type ", type, " reads only ", absl::StrJoin(read, ", "))));
+    reflection->ClearField(typed.message, field);
   }
   return absl::OkStatus();
 }
 
-absl::Status FillTables(const JobSource& source, Embeddings* embeddings) {
+absl::Status FillTables(const Sayings& sayings, Embeddings* embeddings) {
   for (int i = 0; i < embeddings->tables_size(); ++i) {
     TableOverride* const table = embeddings->mutable_tables(i);
     const std::string path = absl::StrCat("embeddings.tables[", i, "]");
     if (!table->has_optimizer() && !table->has_initializer()) {
-      return source.Error(path, "has no effect: it says neither optimizer nor initializer");
+      return sayings.source.Error(path, "has no effect: it says neither optimizer nor initializer");
     }
     if (table->has_optimizer()) {
       if (!table->optimizer().has_type()) table->mutable_optimizer()->set_type(embeddings->optimizer().type());
-      WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(source, kOptimizerDefaults,
+      WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(sayings, kOptimizerDefaults,
                                                 {absl::StrCat(path, ".optimizer"), table->mutable_optimizer(), &embeddings->optimizer()}));
     }
     if (table->has_initializer()) {
       if (!table->initializer().has_type()) table->mutable_initializer()->set_type(embeddings->initializer().type());
       WEIR_RETURN_IF_ERROR(FillTyped<Initializer>(
-          source, kInitializerDefaults, {absl::StrCat(path, ".initializer"), table->mutable_initializer(), &embeddings->initializer()}));
+          sayings, kInitializerDefaults, {absl::StrCat(path, ".initializer"), table->mutable_initializer(), &embeddings->initializer()}));
     }
   }
   return absl::OkStatus();
@@ -204,19 +217,20 @@ void DropEmptyGroups(Message* message) {
 
 }  // namespace
 
-absl::Status FillDefaults(const JobSource& source, Job* job) {
-  WEIR_RETURN_IF_ERROR(FillSettings(source, job));
+absl::Status FillDefaults(const JobSource& source, FileSettings file_settings, Job* job) {
+  const Sayings sayings{source, file_settings};
+  WEIR_RETURN_IF_ERROR(FillSettings(sayings, job));
   Model* const model = job->mutable_model();
   if (model->bottom_size() == 0) {
     for (const uint32_t width : {uint32_t{512}, uint32_t{256}, uint32_t{64}, job->embeddings().dim()}) model->add_bottom(width);
   }
   Embeddings* const embeddings = job->mutable_embeddings();
-  WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(source, kOptimizerDefaults, {"model.optimizer", model->mutable_optimizer(), nullptr}));
+  WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(sayings, kOptimizerDefaults, {"model.optimizer", model->mutable_optimizer(), nullptr}));
   WEIR_RETURN_IF_ERROR(
-      FillTyped<Optimizer>(source, kOptimizerDefaults, {"embeddings.optimizer", embeddings->mutable_optimizer(), nullptr}));
+      FillTyped<Optimizer>(sayings, kOptimizerDefaults, {"embeddings.optimizer", embeddings->mutable_optimizer(), nullptr}));
   WEIR_RETURN_IF_ERROR(
-      FillTyped<Initializer>(source, kInitializerDefaults, {"embeddings.initializer", embeddings->mutable_initializer(), nullptr}));
-  WEIR_RETURN_IF_ERROR(FillTables(source, embeddings));
+      FillTyped<Initializer>(sayings, kInitializerDefaults, {"embeddings.initializer", embeddings->mutable_initializer(), nullptr}));
+  WEIR_RETURN_IF_ERROR(FillTables(sayings, embeddings));
   DropEmptyGroups(job);
   return absl::OkStatus();
 }

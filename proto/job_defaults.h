@@ -8,8 +8,14 @@
 
 namespace weir {
 
+// What to do with a setting of the job file that has no effect. One of the command line is always refused.
+enum class FileSettings {
+  kRefuse,
+  kDrop,  // the command line took its effect: --set compression.dense.method=none takes the file's compression.dense.sparsity with it
+};
+
 // Sets every setting that has an effect and was not said. INVALID_ARGUMENT, naming place and reason: a setting was said that has none.
-absl::Status FillDefaults(const JobSource& source, Job* job);
+absl::Status FillDefaults(const JobSource& source, FileSettings file_settings, Job* job);
 
 }  // namespace weir
 

@@ -48,13 +48,15 @@ absl::StatusOr<Job> Parse(absl::string_view text, const std::string& name, const
     ResolvePaths(folder, job.mutable_data()->mutable_train());
     ResolvePaths(folder, job.mutable_data()->mutable_test());
   }
+  Job alone = job;
+  WEIR_RETURN_IF_ERROR(FillDefaults(source, FileSettings::kRefuse, &alone));
   for (const std::string& set : sets) WEIR_RETURN_IF_ERROR(ApplySet(set, &job, &source));
   if (resolve_paths) {
     ResolvePaths("", job.mutable_data()->mutable_train());
     ResolvePaths("", job.mutable_data()->mutable_test());
   }
   if (!job.has_name()) job.set_name(std::filesystem::path(name).stem().string());
-  WEIR_RETURN_IF_ERROR(FillDefaults(source, &job));
+  WEIR_RETURN_IF_ERROR(FillDefaults(source, FileSettings::kDrop, &job));
   WEIR_RETURN_IF_ERROR(ValidateJob(source, job));
   return job;
 }

@@ -27,6 +27,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
+constexpr char kSetPrefix[] = "--set ";
+
 absl::Status ErrorAt(absl::string_view place, absl::string_view path, absl::string_view what) {
   return absl::InvalidArgumentError(path.empty() ? absl::StrCat(place, ": ", what) : absl::StrCat(place, ": ", path, ": ", what));
 }
@@ -229,6 +231,8 @@ std::string JobSource::Place(absl::string_view path) const {
   return name_;
 }
 
+bool JobSource::SaidBySet(absl::string_view path) const { return absl::StartsWith(Place(path), kSetPrefix); }
+
 absl::Status JobSource::Error(absl::string_view path, absl::string_view what) const { return ErrorAt(Place(path), path, what); }
 
 absl::Status MergeYaml(absl::string_view text, absl::string_view name, Job* job, JobSource* source) {
@@ -241,9 +245,9 @@ absl::Status MergeYaml(absl::string_view text, absl::string_view name, Job* job,
 absl::Status ApplySet(absl::string_view set, Job* job, JobSource* source) {
   const size_t equals = set.find('=');
   if (equals == absl::string_view::npos)
-    return ErrorAt(absl::StrCat("--set ", set), "", "must be key=value, as in --set training.epochs=2");
+    return ErrorAt(absl::StrCat(kSetPrefix, set), "", "must be key=value, as in --set training.epochs=2");
   const std::string path(absl::StripAsciiWhitespace(set.substr(0, equals)));
-  const std::string place = absl::StrCat("--set ", path);
+  const std::string place = absl::StrCat(kSetPrefix, path);
 
   Message* message = job;
   const FieldDescriptor* field = nullptr;
@@ -274,6 +278,16 @@ void SetFromYaml(absl::string_view path, absl::string_view value, Job* job) {
     spdlog::critical("a default is wrong: {}", std::string(status.message()));
     std::abort();
   }
+}
+
+void ClearPath(absl::string_view path, Job* job) {
+  Message* message = job;
+  const FieldDescriptor* field = nullptr;
+  for (absl::string_view key : absl::StrSplit(path, '.')) {
+    if (field != nullptr) message = message->GetReflection()->MutableMessage(message, field);
+    field = message->GetDescriptor()->FindFieldByName(std::string(key));
+  }
+  message->GetReflection()->ClearField(message, field);
 }
 
 JobField FindField(const Message& root, absl::string_view path) {

@@ -26,12 +26,12 @@ class JobSource {
   // Forgets a setting and everything below it.
   void Forget(absl::string_view path);
   bool Said(const std::string& path) const { return places_.count(path) > 0; }
+  // By --set, not in the file.
+  bool SaidBySet(absl::string_view path) const;
   // Where a setting was said, or the nearest one above it; the job file where none was.
   std::string Place(absl::string_view path) const;
   // INVALID_ARGUMENT "<place>: <path>: <what>".
   absl::Status Error(absl::string_view path, absl::string_view what) const;
-  // All that were said, in alphabetical order.
-  const std::map<std::string, std::string>& places() const { return places_; }
 
  private:
   std::string name_;
@@ -47,6 +47,8 @@ absl::Status ApplySet(absl::string_view set, Job* job, JobSource* source);
 
 // Sets `path`, which has no list index, to a value written as YAML. For values of our own: a wrong one is a bug and ends the process.
 void SetFromYaml(absl::string_view path, absl::string_view value, Job* job);
+
+void ClearPath(absl::string_view path, Job* job);
 
 // The field that a path without list index names. REQUIRES: it exists.
 struct JobField {

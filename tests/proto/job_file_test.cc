@@ -90,6 +90,21 @@ TEST(JobFileTest, SetReplacesAValueAListAndAGroup) {
   EXPECT_FALSE(plain.compression().dense().has_sparsity());
 }
 
+TEST(JobFileTest, SetTakesWithItWhatLosesItsEffect) {
+  const Job job =
+      MustParse(R"(
+data: {train: [a], test_last_rows: 5}
+embeddings: {optimizer: {type: adagrad, epsilon: 0.5, learning_rate: 0.25}}
+compression: {push: {method: dct, sparsity: 0.5}, dense: {sparsity: 0.5}}
+)",
+                {"compression.dense.method=none", "compression.lookup.method=dct", "embeddings.optimizer.type=sgd", "data.test=[b]"});
+  EXPECT_FALSE(job.compression().dense().has_sparsity());
+  EXPECT_FALSE(job.compression().has_push());
+  EXPECT_FALSE(job.embeddings().optimizer().has_epsilon());
+  EXPECT_EQ(job.embeddings().optimizer().learning_rate(), 0.25);
+  EXPECT_FALSE(job.data().has_test_last_rows());
+}
+
 struct BadJob {
   const char* text;  // kMinimal's line is put before it, as line 1, unless it has a `data:` of its own
   std::vector<std::string> sets;
@@ -142,9 +157,10 @@ const BadJob kSetErrors[] = {
     {"", {"seed.x=1"}, {"'seed' is set whole"}},
     {"", {"model.top=[1"}, {"--set model.top", "not YAML"}},
     {"", {"compression.lookup.sparsity=0.5"}, {"--set compression.lookup.sparsity: compression.lookup.sparsity: has no effect"}},
-    {"compression: {dense: {sparsity: 0.5}}\n",
-     {"compression.dense.method=none"},
-     {"job.yaml:2: compression.dense.sparsity: has no effect"}},
+    {"compression: {lookup: {sparsity: 0.5}}\n",
+     {"compression.lookup.method=dct"},
+     {"job.yaml:2: compression.lookup.sparsity: has no effect"}},
+    {"", {"compression={lookup: {sparsity: 0.5}}"}, {"--set compression: compression.lookup.sparsity: has no effect"}},
 };
 INSTANTIATE_TEST_SUITE_P(Set, BadJobTest, testing::ValuesIn(kSetErrors));
 
