@@ -22,9 +22,9 @@ namespace weir::tools {
 // field of what cannot be read; UNAVAILABLE when the page cannot be written.
 absl::Status WriteReport(const std::string& run_dir);
 
-// Runs as columns; log-loss, AUC, NE, calibration, bytes per training sample by edge and in all, wall time and samples/s as rows. Bytes are those
-// of training: evaluation is left out. With two runs or more a last column says how the first run differs from the last:
-// put the yardstick last. Ends with a newline. Errors as for WriteReport; INVALID_ARGUMENT without a folder.
+// Runs as columns; log-loss, AUC, NE, calibration, bytes per training sample by edge and in all, wall time and samples/s as rows. Bytes are
+// those of training: evaluation is left out. With two runs or more a last column says how the first run differs from the last: put the
+// yardstick last. Ends with a newline. Errors as for WriteReport; INVALID_ARGUMENT without a folder.
 absl::StatusOr<std::string> SummaryTable(const std::vector<std::string>& run_dirs);
 
 }  // namespace weir::tools

@@ -1,0 +1,172 @@
+// The page: what the data says, put into tiles, tables and charts. Everything from files becomes text nodes, never markup.
+
+const {result, course, codecs, teacher, config} = JSON.parse(document.getElementById("data").textContent);
+const place = (id) => document.getElementById(id);
+const words = (name) => name.replace(/_/g, " ");
+const color = (edge) => `var(--${edge})`;
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const perSample = (bytes) => result.samples ? bytes / result.samples : NaN;
+const known = (value) => value ?? NaN;
+
+function plural(count, noun) { return `${countText(count)} ${noun}${count === 1 ? "" : "s"}`; }
+
+// How far the model is from the teacher, which nothing can beat but by luck.
+function besideTeacher(value, best, relative) {
+  if (value === null || !best) return "";
+  const text = relative ? ((value / best - 1) * 100).toFixed(2) + " %" : (value - best).toFixed(4);
+  return `${value >= best ? "+" : ""}${text} to the teacher`.replace("-", "−");
+}
+
+function header() {
+  document.title = `${result.job} · Weir`;
+  place("job").textContent = result.job;
+  place("summary").textContent = [plural(result.workers, "worker"), plural(result.servers, "server"), plural(result.samples, "sample"),
+    plural(result.steps, "step"), secondsText(result.seconds), `job ${result.job_hash}`].join(" · ");
+}
+
+function tiles() {
+  const bytes = sum(result.edges.map((edge) => edge.training));
+  const held = result.evaluation_samples ? `${countText(result.evaluation_samples)} held-out rows` : "no held-out rows";
+  const wait = result.seconds && result.workers ? result.wait_seconds / (result.seconds * result.workers) : NaN;
+  const list = [
+    ["log-loss", fourDigits(known(result.logloss)), besideTeacher(result.logloss, teacher?.logloss, true) || held],
+    ["AUC", fourDigits(known(result.auc)), besideTeacher(result.auc, teacher?.auc, false) || held],
+    ["bytes per sample", bytesText(perSample(bytes)), `${bytesText(bytes)} in all`],
+    ["samples per second", countText(result.samples_per_second), `${percentText(wait)} of the time waiting`],
+    ["wall time", secondsText(result.seconds), `${plural(result.steps, "step")}`],
+    ["rows held", countText(result.rows_held), `${plural(result.bad_rows, "bad row")} skipped`],
+  ];
+  for (const [name, value, beside] of list) {
+    place("tiles").append(element("div", {class: "card tile"}, element("div", {class: "name"}, name),
+      element("div", {class: "value"}, value), element("div", {class: "beside"}, beside)));
+  }
+}
+
+function table(head, rows) {
+  const line = (tag, cells) => cells.map((cell) => element(tag, {}, ...[cell].flat()));
+  return element("table", {}, element("thead", {}, element("tr", {}, ...line("th", head))),
+    element("tbody", {}, ...rows.map(({cells, total}) => element("tr", total ? {class: "total"} : {}, ...line("td", cells)))));
+}
+
+function qualityTable() {
+  const best = teacher || {};
+  const row = (name, value, limit) => ({cells: [name, fourDigits(known(value)), ...(teacher ? [limit ? fourDigits(limit) : ""] : [])]});
+  place("quality").append(table(["", "model", ...(teacher ? ["teacher"] : [])], [
+    row("log-loss", result.logloss, best.logloss),
+    row("AUC", result.auc, best.auc),
+    row("normalised entropy", result.ne),
+    row("calibration", result.calibration),
+    {cells: ["click rate", percentText(known(result.ctr)), ...(teacher ? [""] : [])]},
+    {cells: ["held-out rows", countText(result.evaluation_samples), ...(teacher ? [""] : [])]},
+  ]));
+}
+
+function bytesTable() {
+  const total = sum(result.edges.map((edge) => edge.training));
+  const evaluation = sum(result.edges.map((edge) => edge.evaluation));
+  const share = (part, paint) => [
+    element("span", {class: "share"}, element("i", {style: `width:${total ? part / total * 100 : 0}%;background:${paint}`})),
+    percentText(total ? part / total : NaN)];
+  const rows = result.edges.map((edge) => ({cells: [
+    [element("span", {class: "swatch", style: `background:${color(edge.name)}`}), words(edge.name)],
+    bytesText(edge.training), bytesText(perSample(edge.training)), share(edge.training, color(edge.name)), bytesText(edge.evaluation)]}));
+  rows.push({total: true, cells: ["all edges", bytesText(total), bytesText(perSample(total)), "", bytesText(evaluation)]});
+  place("bytes").append(table(["edge", "training", "per sample", "share", "evaluation"], rows));
+}
+
+// A moving average over about 1/30 of the run, older points fading.
+function smooth(values) {
+  const weight = 2 / (Math.max(1, values.length / 30) + 1);
+  let mean = null;
+  return values.map((value) => {
+    if (!isKnown(value)) return mean;
+    return mean = mean === null ? value : mean + weight * (value - mean);
+  });
+}
+
+const totalBytes = course.samples.map((_, i) => sum(Object.values(course.wire_bytes).map((column) => column[i])));
+const AXES = {
+  samples: {x: course.samples, xUnit: "count", xTitle: "samples", xWord: "samples"},
+  bytes: {x: totalBytes, xUnit: "bytes", xTitle: "bytes on the wire", xWord: "on the wire"},
+  time: {x: course.seconds, xUnit: "seconds", xTitle: "time", xWord: ""},
+};
+
+function learningCharts() {
+  const parent = place("learning").querySelector(".charts");
+  const quality = (title, column, best, paint, axis, subtitle) => new Chart(parent, {
+    title, subtitle, ...AXES[axis], unit: "plain", clip: true,
+    series: [{name: title, color: paint, values: smooth(course[column]), raw: course[column]}],
+    references: best ? [{name: "teacher", value: best}] : undefined,
+  });
+  for (const axis of ["samples", "bytes"]) {
+    quality("log-loss", "logloss", teacher?.logloss, "var(--accent)", axis, axis === "samples" ? "by samples" : "by bytes on the wire");
+    quality("AUC", "auc", teacher?.auc, "var(--push)", axis, axis === "samples" ? "by samples" : "by bytes on the wire");
+  }
+}
+
+// Change of a counter from point to point, over the change of another.
+function rates(counter, over) {
+  return counter.map((value, i) => {
+    const length = over[i] - (i ? over[i - 1] : 0);
+    return length > 0 ? Math.max(0, value - (i ? counter[i - 1] : 0)) / length : null;
+  });
+}
+
+function speedCharts() {
+  const parent = place("speed").querySelector(".charts");
+  const edges = Object.keys(course.wire_bytes);
+  new Chart(parent, {title: "samples per second", subtitle: "over time", ...AXES.time, unit: "count", zero: true,
+    series: [{name: "samples/s", color: "var(--accent)", values: smooth(course.samples_per_second), raw: course.samples_per_second}]});
+  const waits = rates(course.wait_seconds, course.seconds).map((value) => value === null ? null : value / (result.workers || 1));
+  new Chart(parent, {title: "waiting", subtitle: "share of the workers' time spent on lookups, pushes and reductions", ...AXES.time, unit: "share", zero: true,
+    series: [{name: "waiting", color: "var(--dense)", values: smooth(waits), raw: waits}]});
+  new Chart(parent, {title: "bytes by edge", subtitle: "stacked, since the start", ...AXES.samples, unit: "bytes", stacked: true,
+    series: edges.map((edge) => ({name: words(edge), color: color(edge), values: course.wire_bytes[edge]}))});
+  new Chart(parent, {title: "bytes per sample", subtitle: "by edge, over the run", ...AXES.samples, unit: "bytes", zero: true,
+    series: edges.map((edge) => ({name: words(edge), color: color(edge), values: smooth(rates(course.wire_bytes[edge], course.samples))}))});
+}
+
+// Colours of many lines of one kind: neighbours in order are neighbours in hue.
+function ramp(index, count) {
+  const hue = 200 + (count > 1 ? index / count : 0) * 330;
+  return `hsl(${Math.round(hue % 360)} 62% var(--series-lightness))`;
+}
+
+function codecCharts() {
+  const parent = place("codecs").querySelector(".charts");
+  const quantities = [
+    {field: "density", title: "density", unit: "share", log: false, zero: true},
+    {field: "threshold", title: "threshold", unit: "magnitude", log: true},
+    {field: "residual_ratio", title: "residual / gradient", unit: "magnitude", log: false, zero: true},
+  ];
+  for (const edge of new Set(codecs.map((codec) => codec.edge))) {
+    const group = codecs.filter((codec) => codec.edge === edge);
+    for (const {field, title, ...rest} of quantities) {
+      // A quantity that the edge's codec does not have is all zero: a lookup keeps no residual.
+      if (!group.some((codec) => codec[field].some((value) => isKnown(value) && value !== 0))) continue;
+      new Chart(parent, {title: `${words(edge)}: ${title}`, subtitle: "over time", ...AXES.time, ...rest,
+        series: group.map((codec, i) => ({name: codec.name, color: ramp(i, group.length), values: codec[field]}))});
+    }
+  }
+  if (!codecs.length) place("codecs").hidden = true;
+}
+
+function details() {
+  place("config").textContent = config;
+  const rows = Object.entries(result).filter(([name]) => name !== "edges")
+    .map(([name, value]) => ({cells: [words(name), value === null ? "–" : String(value)]}));
+  place("figures").append(table(["", ""], rows));
+}
+
+header();
+tiles();
+qualityTable();
+bytesTable();
+if (course.samples.length) {
+  learningCharts();
+  speedCharts();
+  codecCharts();
+} else {
+  for (const id of ["learning", "speed", "codecs"]) place(id).hidden = true;
+}
+details();

@@ -1,0 +1,59 @@
+// A run folder in memory. Reading trusts nothing: every field is checked for presence and type, memory stays bounded however long the
+// run was.
+#ifndef WEIR_TOOLS_REPORT_RUN_FOLDER_H_
+#define WEIR_TOOLS_REPORT_RUN_FOLDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tools/report/metrics_series.h"
+
+namespace weir::tools {
+
+// result.json. Quality is of held-out rows, and absent where there were none.
+struct RunResult {
+  std::string job;
+  std::string job_hash;
+  std::optional<double> logloss;
+  std::optional<double> auc;
+  std::optional<double> ne;
+  std::optional<double> calibration;
+  std::optional<double> ctr;        // share of clicks in the held-out rows
+  uint64_t evaluation_samples = 0;  // held-out rows
+  uint64_t samples = 0;             // trained
+  uint64_t steps = 0;
+  double seconds = 0;  // of training
+  double samples_per_second = 0;
+  BytesByEdge training_bytes = {};    // of all processes, counted at the socket
+  BytesByEdge evaluation_bytes = {};  // after training ended
+  std::string fingerprint;            // JSON
+  uint64_t rows_held = 0;
+  uint64_t bad_rows = 0;
+  double wait_seconds = 0;  // of all workers
+  uint64_t workers = 0;
+  uint64_t servers = 0;
+};
+
+// teacher.json: the model that gave generated data its labels.
+struct Teacher {
+  double logloss = 0;
+  double auc = 0;
+  uint64_t rows = 0;
+};
+
+struct RunFolder {
+  std::string config;  // job.yaml as it is
+  RunResult result;
+  MetricsSeries metrics;
+  std::optional<Teacher> teacher;
+};
+
+// Errors: NOT_FOUND names the missing file; DATA_LOSS names file, line and field.
+absl::StatusOr<RunFolder> ReadRunFolder(const std::string& run_dir);
+absl::StatusOr<RunResult> ReadRunResult(const std::string& run_dir);
+
+}  // namespace weir::tools
+
+#endif  // WEIR_TOOLS_REPORT_RUN_FOLDER_H_
