@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Measures what compression costs in quality: runs every arm with every seed and writes a Markdown table.
+
+    tools/quality_table.py --data FILE [--test-rows N] [--seeds 3] [--out docs/results/quality.md] [--set KEY=VALUE]...
+
+Each run is `weir launch examples/demo.yaml` with the arm's settings; its folder is runs/quality/<arm>-<seed>. A run that has its result.json is not
+run again, so the table can be finished later. Quality is on held-out rows; bytes are those of training, counted at the socket.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+SAMPLE = "compression.lookup={method: dct, sparsity: %s}"
+# Name, what it is, settings over examples/demo.yaml. The first is the yardstick.
+ARMS = [
+    ("plain", "fp32, every key and row of every sample, dense all-reduce", ["compression.lookup={method: plain}", "compression.push={method: plain}",
+                                                                            "compression.dense={method: none}"]),
+    ("default", "lookup fp16; push DCT 90 %, residual a row; dense DCT 99 %", []),
+    ("dct-mp-50", "lookup DCT-MP 50 % in sample scope; dense DCT 99 %", [SAMPLE % 0.5, "compression.push={}"]),
+    ("dct-mp-75", "lookup DCT-MP 75 % in sample scope; dense DCT 99 %", [SAMPLE % 0.75, "compression.push={}"]),
+    ("dct-mp-90", "lookup DCT-MP 90 % in sample scope; dense DCT 99 %", [SAMPLE % 0.9, "compression.push={}"]),
+]
+EDGES = ["lookup_request", "lookup_reply", "push", "dense", "control"]
+
+
+def run(weir, arm, settings, seed, args):
+    name = f"{arm}-{seed}"
+    folder = os.path.join("runs", "quality", name)
+    result = os.path.join(folder, "result.json")
+    if not os.path.exists(result):
+        sets = [f"name={name}", f"seed={seed}", "output.dir=runs/quality", f"data.train=[{os.path.abspath(args.data)}]",
+                f"data.test_last_rows={args.test_rows}"] + settings + args.set
+        command = [weir, "launch", "examples/demo.yaml"] + [word for s in sets for word in ("--set", s)]
+        subprocess.run(command, check=True)
+    with open(result) as f:
+        return json.load(f)
+
+
+def bytes_per_sample(result, edges):
+    return sum(result["wire_bytes"][e] - result["wire_bytes_evaluation"][e] for e in edges) / result["samples"]
+
+
+def mean_and_spread(values):
+    return statistics.mean(values), (statistics.stdev(values) if len(values) > 1 else 0.0)
+
+
+def table(rows_by_arm):
+    base_loss = statistics.mean(r["logloss"] for r in rows_by_arm[0][2])
+    base_bytes = statistics.mean(bytes_per_sample(r, EDGES) for r in rows_by_arm[0][2])
+    lines = [
+        "| arm | seeds | log-loss | against plain | AUC | NE | request | reply | push | dense | control | bytes/sample | fewer | samples/s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, _, results in rows_by_arm:
+        loss, loss_spread = mean_and_spread([r["logloss"] for r in results])
+        auc, auc_spread = mean_and_spread([r["auc"] for r in results])
+        ne, _ = mean_and_spread([r["ne"] for r in results])
+        edges = [statistics.mean(bytes_per_sample(r, [e]) for r in results) for e in EDGES]
+        total = sum(edges)
+        speed = statistics.mean(r["samples_per_second"] for r in results)
+        lines.append(f"| {name} | {len(results)} | {loss:.5f} ± {loss_spread:.5f} | {100 * (loss / base_loss - 1):+.3f} % | "
+                     f"{auc:.5f} ± {auc_spread:.5f} | {ne:.5f} | " + " | ".join(f"{e:,.1f}" for e in edges) +
+                     f" | {total:,.1f} | {base_bytes / total:.1f}x | {speed:,.0f} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, help="Criteo TSV; the last --test-rows rows are held out")
+    parser.add_argument("--test-rows", type=int, default=200000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--arms", help="comma-separated; default: all")
+    parser.add_argument("--set", action="append", default=[], help="a setting for every run")
+    parser.add_argument("--weir", default="bazel-bin/tools/weir")
+    parser.add_argument("--out", help="also write the table into this file")
+    args = parser.parse_args()
+    arms = [a for a in ARMS if not args.arms or a[0] in args.arms.split(",")]
+    rows = []
+    for seed in range(1, args.seeds + 1):
+        for number, (name, what, settings) in enumerate(arms):
+            result = run(args.weir, name, settings, seed, args)
+            if seed == 1:
+                rows.append((name, what, []))
+            rows[number][2].append(result)
+    text = table(rows) + "\n\n" + "\n".join(f"- `{name}`: {what}" for name, what, _ in rows) + "\n"
+    print(text)
+    if args.out:
+        with open(args.out, "w") as f:
+            f.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
