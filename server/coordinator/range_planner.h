@@ -38,7 +38,7 @@ class RangePlanner {
   // the next number the next range (`done` from the end on). May read files: as far as the range, and, with test_last_rows, that many rows
   // further. Errors: INVALID_ARGUMENT      unknown rank or set, or a request number out of order; nothing changed. DATA_LOSS             a
   // file is damaged, or ends while it is read; names file and line. Every later call answers the same: the job cannot go on.
-  // FAILED_PRECONDITION   the training files have fewer rows than test_last_rows.
+  // FAILED_PRECONDITION   the training files have no more rows than test_last_rows.
   // RESOURCE_EXHAUSTED    deterministic: this worker is kRangesAheadMax ranges ahead of another.
   virtual absl::StatusOr<NextRangeReply> Next(const NextRangeRequest& request) = 0;
 
