@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "compression/frame.h"
+#include "compression/kept_entries.h"
 
 namespace weir::compression {
 
@@ -23,7 +24,7 @@ struct DctStats {
   uint64_t entries = 0;
   uint64_t kept = 0;
   double threshold = 0;
-  double residual_norm = 0;  // L2, after the encoding is committed
+  double residual_norm = 0;  // L2, as it is when the encoding is committed; DctRows: of the rows of this call
   double gradient_norm = 0;  // L2 of the gradient as given
 };
 
@@ -33,9 +34,11 @@ class DctLayer {
   // size: entries of the layer; a layer smaller than min_elements travels whole (sparsity 0).
   DctLayer(uint32_t size, uint32_t min_elements, DctOptions options);
 
-  // Adds the residual to `gradient` and encodes what passes the threshold as one frame for each slice: slice i ends at slice_ends[i], the last end is
-  // the layer's size. Call k = 0, refresh_every, ... renews the threshold. The residual changes only with Commit or Rollback, one of which must follow.
-  // INVALID_ARGUMENT, naming the position, when the gradient is not finite; then nothing has changed and neither may follow.
+  // Adds the residual to `gradient` and encodes what passes the threshold as one frame for each slice, which replace `frames`: slice i ends
+  // at slice_ends[i], the last end is the layer's size. Call k = 0, refresh_every, ... renews the threshold. The residual changes only with
+  // Commit or Rollback, one of which must follow. With kFp16 the residual also gets what rounding loses and what is beyond fp16's range;
+  // exact zeros are never kept, so a negative zero arrives as zero. INVALID_ARGUMENT, naming the position, when the gradient is not finite;
+  // then nothing has changed and neither may follow. FAILED_PRECONDITION when neither followed the call before.
   absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> slice_ends, std::vector<std::string>* frames);
   // The frames were acknowledged: what they carry leaves the residual.
   void Commit();
@@ -48,11 +51,13 @@ class DctLayer {
 
  private:
   const DctOptions options_;
+  const double sparsity_;
   uint64_t step_ = 0;
   float threshold_ = 0;
   std::vector<float> residual_;
-  std::vector<float> corrected_;  // gradient + residual of the encoding that is not settled yet
-  std::vector<uint32_t> kept_;
+  bool pending_ = false;          // an encoding is not settled yet
+  std::vector<float> corrected_;  // its gradient + residual, less what was sent: the residual that Commit makes valid
+  KeptEntries kept_;              // what Rollback puts back
   DctStats stats_;
 };
 

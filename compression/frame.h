@@ -1,7 +1,7 @@
 // The frame: one encoded block of numbers on the wire. Format: compression/FORMAT.md.
 //
-// Encoding chooses the smallest of {dense, bitmap, gaps} for the mask. Every function appends to or reads from plain strings; nothing here keeps
-// state. Thread-safe (pure functions).
+// Encoding chooses the smallest of {dense, bitmap, gaps} for the mask. Every function appends to or reads from plain strings; nothing here
+// keeps state. Thread-safe (pure functions).
 #ifndef WEIR_COMPRESSION_FRAME_H_
 #define WEIR_COMPRESSION_FRAME_H_
 
@@ -38,11 +38,12 @@ struct SparseEntries {
   std::vector<float> values;
 };
 
-// Appends a frame of all `values`. INVALID_ARGUMENT, naming the position: a value that is not finite, or beyond fp16's range with kFp16.
+// Appends a frame of all `values`. INVALID_ARGUMENT, naming the position, and `out` as it was: a value that is not finite, or beyond fp16's
+// range with kFp16 (65520 and more, which would round to infinity); or more entries than base/limits.h kFrameEntriesMax.
 absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out);
 
-// Appends a frame of `size` entries of which those at `positions` are kept. With a density where a dense frame is smaller, that is chosen and
-// the others travel as zeros. Errors as EncodeDense.
+// Appends a frame of `size` entries of which those at `positions` are kept. With a density where a dense frame is smaller, that is chosen
+// and the others travel as zeros. Errors as EncodeDense; also when positions do not increase, reach `size`, or are not as many as values.
 absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, absl::Span<const float> values, ValueType type,
                           std::string* out);
 
@@ -50,7 +51,8 @@ absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, a
 absl::Status EncodeImplied(absl::Span<const float> values, ValueType type, std::string* out);
 
 // The decoders refuse, with INVALID_ARGUMENT or DATA_LOSS (checksum) and before they allocate, whatever is not a well-formed frame; a frame
-// ends exactly at the end of the string.
+// ends exactly at the end of the string. On an error nothing was written. Values are not looked at: who must not see NaN or infinity checks
+// them.
 absl::StatusOr<FrameHeader> DecodeHeader(absl::string_view frame);
 
 // Writes all entries, zeros where not kept. The frame's size must be out.size(); not for kImplied.

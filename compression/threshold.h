@@ -11,7 +11,8 @@
 
 namespace weir::compression {
 
-// The floor(N * sparsity)-th smallest magnitude of `values` (1-based), exactly; 0 when that rank is 0. REQUIRES: finite values, 0 <= sparsity < 1.
+// The floor(N * sparsity)-th smallest magnitude of `values` (1-based), exactly; 0 when that rank is 0. REQUIRES: finite values, 0 <=
+// sparsity < 1.
 float MagnitudeThreshold(absl::Span<const float> values, double sparsity);
 
 // Appends to `kept` the positions, plus `offset`, of entries with |x| >= threshold and x != 0: exact zeros are never kept, so a threshold

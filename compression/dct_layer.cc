@@ -1,0 +1,47 @@
+#include "compression/dct_layer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compression/threshold.h"
+#include "compression/vector_kernels.h"
+
+namespace weir::compression {
+
+DctLayer::DctLayer(uint32_t size, uint32_t min_elements, DctOptions options)
+    : options_(options), sparsity_(size < min_elements ? 0 : options.sparsity), residual_(size), corrected_(size) {}
+
+absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> slice_ends, std::vector<std::string>* frames) {
+  if (pending_) return absl::FailedPreconditionError("the encoding before was neither committed nor rolled back");
+  if (gradient.size() != residual_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a gradient of ", gradient.size(), " entries for a layer of ", residual_.size()));
+  }
+  WEIR_RETURN_IF_ERROR(CheckSlices(slice_ends, gradient.size(), 1));
+  if (AddInto(gradient, residual_, corrected_.data()) >= kInfinityBits) return NotFinite(gradient, corrected_);
+
+  const bool refresh = step_ % std::max(options_.refresh_every, 1u) == 0;
+  const float threshold = refresh ? MagnitudeThreshold(corrected_, sparsity_) : threshold_;
+  kept_.Take(threshold, options_.values, absl::MakeSpan(corrected_));
+  frames->clear();
+  WEIR_RETURN_IF_ERROR(kept_.Encode(slice_ends, 1, options_.values, frames));
+
+  threshold_ = threshold;
+  ++step_;
+  pending_ = true;
+  stats_ = {gradient.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradient))};
+  return absl::OkStatus();
+}
+
+void DctLayer::Commit() {
+  if (pending_) residual_.swap(corrected_);
+  pending_ = false;
+}
+
+void DctLayer::Rollback() {
+  if (pending_) kept_.PutBack(absl::MakeSpan(corrected_));
+  Commit();
+}
+
+}  // namespace weir::compression

@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/limits.h"
+#include "compression/frame.h"
+#include "compression/frame_layout.h"
+#include "compression/half.h"
+#include "compression/varint.h"
+#include "compression/vector_kernels.h"
+
+namespace weir::compression {
+namespace {
+
+constexpr size_t kChunk = 1024;                     // values converted at a time: they stay in the first-level cache
+constexpr uint32_t kHalfOverflowBits = 0x477ff000;  // 65520: the first magnitude that rounds to infinity
+
+uint32_t BeyondRangeBits(ValueType type) { return type == ValueType::kFp16 ? kHalfOverflowBits : kInfinityBits; }
+
+absl::Status CheckValues(absl::Span<const float> values, ValueType type) {
+  const uint32_t beyond = BeyondRangeBits(type);
+  if (MaxMagnitudeBits(values) < beyond) return absl::OkStatus();
+  size_t bad = 0;
+  while ((BitsOfFloat(values[bad]) & 0x7fffffff) < beyond) ++bad;
+  return absl::InvalidArgumentError(
+      absl::StrCat("value ", bad, " of ", values.size(), " is ", values[bad],
+                   type == ValueType::kFp16 ? "; fp16 carries finite values below 65520" : "; only finite values can be sent"));
+}
+
+absl::Status CheckSize(size_t size) {
+  if (size <= kFrameEntriesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a frame of ", size, " entries; at most ", kFrameEntriesMax, " fit, split it"));
+}
+
+absl::Status CheckPositions(absl::Span<const uint32_t> positions, uint32_t size) {
+  bool increasing = true;
+  for (size_t i = 1; i < positions.size(); ++i) increasing &= positions[i - 1] < positions[i];
+  if (increasing && (positions.empty() || positions.back() < size)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("positions of kept entries must increase and stay below ", size));
+}
+
+void AppendHeader(const FrameHeader& header, std::string* out) {
+  uint8_t bytes[kFramePrefixBytes + 2 * kVarintBytesMax] = {kFrameMagic, kFrameVersion, static_cast<uint8_t>(header.layout),
+                                                            static_cast<uint8_t>(header.values)};
+  uint8_t* end = WriteVarint(header.size, bytes + kFramePrefixBytes);
+  end = WriteVarint(header.kept, end);
+  out->append(reinterpret_cast<const char*>(bytes), end - bytes);
+}
+
+void AppendValues(absl::Span<const float> values, ValueType type, std::string* out) {
+  if (type == ValueType::kFp32) {
+    out->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    return;
+  }
+  uint8_t halves[kChunk * 2];
+  for (size_t begin = 0; begin < values.size(); begin += kChunk) {
+    const absl::Span<const float> chunk = values.subspan(begin, kChunk);
+    HalvesFromFloats(chunk, halves);
+    out->append(reinterpret_cast<const char*>(halves), chunk.size() * 2);
+  }
+}
+
+void AppendChecksum(size_t frame_begin, std::string* out) {
+  const uint32_t checksum = FrameChecksum(out->data() + frame_begin, out->size() - frame_begin);
+  out->append(reinterpret_cast<const char*>(&checksum), kFrameChecksumBytes);
+}
+
+// A frame of all values, which are known to be good.
+void AppendWhole(absl::Span<const float> values, MaskLayout layout, ValueType type, std::string* out) {
+  const size_t begin = out->size();
+  const uint32_t size = static_cast<uint32_t>(values.size());
+  out->reserve(begin + kFramePrefixBytes + 2 * kVarintBytesMax + size * ValueBytes(type) + kFrameChecksumBytes);
+  AppendHeader({type, layout, size, size}, out);
+  AppendValues(values, type, out);
+  AppendChecksum(begin, out);
+}
+
+absl::Status EncodeWhole(absl::Span<const float> values, MaskLayout layout, ValueType type, std::string* out) {
+  if (absl::Status status = CheckSize(values.size()); !status.ok()) return status;
+  if (absl::Status status = CheckValues(values, type); !status.ok()) return status;
+  AppendWhole(values, layout, type, out);
+  return absl::OkStatus();
+}
+
+size_t GapBytes(absl::Span<const uint32_t> positions) {
+  static_assert(kFrameEntriesMax <= 1u << 28, "a gap takes at most four bytes");
+  size_t bytes = positions.size();
+  uint32_t next = 0;
+  for (const uint32_t position : positions) {
+    const uint32_t gap = position - next;
+    bytes += (gap >= 1u << 7) + (gap >= 1u << 14) + (gap >= 1u << 21);
+    next = position + 1;
+  }
+  return bytes;
+}
+
+// What every layout would take, by which one is chosen.
+MaskLayout SmallestLayout(uint32_t size, absl::Span<const uint32_t> positions, ValueType type) {
+  const size_t bitmap = BitmapBytes(size);
+  // Each gap takes a byte at least, so there is no need to count them when that is too much.
+  const size_t gaps = positions.size() < bitmap ? GapBytes(positions) : bitmap;
+  const size_t sparse = std::min(bitmap, gaps) + VarintBytes(positions.size()) + positions.size() * ValueBytes(type);
+  if (VarintBytes(size) + size * ValueBytes(type) <= sparse) return MaskLayout::kDense;
+  return bitmap <= gaps ? MaskLayout::kBitmap : MaskLayout::kGaps;
+}
+
+void AppendBitmap(uint32_t size, absl::Span<const uint32_t> positions, std::string* out) {
+  const size_t begin = out->size();
+  out->resize(begin + BitmapBytes(size));
+  uint8_t* bits = reinterpret_cast<uint8_t*>(&(*out)[begin]);
+  for (const uint32_t position : positions) bits[position / 8] |= 1u << position % 8;
+}
+
+void AppendGaps(absl::Span<const uint32_t> positions, std::string* out) {
+  uint8_t buffer[kChunk * 4];
+  uint32_t next = 0;
+  for (size_t begin = 0; begin < positions.size(); begin += kChunk) {
+    uint8_t* end = buffer;
+    for (const uint32_t position : positions.subspan(begin, kChunk)) {
+      end = WriteVarint(position - next, end);
+      next = position + 1;
+    }
+    out->append(reinterpret_cast<const char*>(buffer), end - buffer);
+  }
+}
+
+// All entries of a frame that is smaller without its mask, in chunks: the whole is never built.
+void AppendScattered(uint32_t size, absl::Span<const uint32_t> positions, absl::Span<const float> values, ValueType type,
+                     std::string* out) {
+  size_t at = 0;
+  for (uint32_t begin = 0; begin < size; begin += kChunk) {
+    std::array<float, kChunk> chunk{};
+    const uint32_t end = std::min<uint32_t>(size, begin + kChunk);
+    for (; at < positions.size() && positions[at] < end; ++at) chunk[positions[at] - begin] = values[at];
+    AppendValues(absl::MakeConstSpan(chunk.data(), end - begin), type, out);
+  }
+}
+
+}  // namespace
+
+absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out) {
+  return EncodeWhole(values, MaskLayout::kDense, type, out);
+}
+
+absl::Status EncodeImplied(absl::Span<const float> values, ValueType type, std::string* out) {
+  return EncodeWhole(values, MaskLayout::kImplied, type, out);
+}
+
+absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, absl::Span<const float> values, ValueType type,
+                          std::string* out) {
+  if (absl::Status status = CheckSize(size); !status.ok()) return status;
+  if (positions.size() != values.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(positions.size(), " positions but ", values.size(), " values"));
+  }
+  if (absl::Status status = CheckPositions(positions, size); !status.ok()) return status;
+  if (absl::Status status = CheckValues(values, type); !status.ok()) return status;
+  if (positions.size() == size) {
+    AppendWhole(values, MaskLayout::kDense, type, out);
+    return absl::OkStatus();
+  }
+  const MaskLayout layout = SmallestLayout(size, positions, type);
+  const size_t begin = out->size();
+  AppendHeader({type, layout, size, layout == MaskLayout::kDense ? size : static_cast<uint32_t>(positions.size())}, out);
+  if (layout == MaskLayout::kDense) {
+    AppendScattered(size, positions, values, type, out);
+  } else {
+    if (layout == MaskLayout::kBitmap) AppendBitmap(size, positions, out);
+    if (layout == MaskLayout::kGaps) AppendGaps(positions, out);
+    AppendValues(values, type, out);
+  }
+  AppendChecksum(begin, out);
+  return absl::OkStatus();
+}
+
+float RoundToFp16(float value) { return FloatFromHalf(HalfFromFloat(value)); }
+
+}  // namespace weir::compression

@@ -1,0 +1,52 @@
+// IEEE 754 binary16, one number at a time: the scalar reference of the vector kernels, and their tail. Thread-safe (pure functions).
+#ifndef WEIR_COMPRESSION_HALF_H_
+#define WEIR_COMPRESSION_HALF_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace weir::compression {
+
+inline constexpr float kHalfMax = 65504;
+// The largest magnitude that rounds to zero: halfway to the smallest subnormal, and ties go to even.
+inline constexpr float kHalfZeroMax = 0x1p-25f;
+
+inline uint32_t BitsOfFloat(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+inline float FloatOfBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// Rounds to nearest, ties to even. 65520 and beyond give infinity; any NaN gives a quiet one.
+inline uint16_t HalfFromFloat(float value) {
+  const uint32_t bits = BitsOfFloat(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude >= 0x47800000) return sign | (magnitude > 0x7f800000 ? 0x7e00 : 0x7c00);
+  if (magnitude < 0x38800000) {
+    // A subnormal half. Beside 0.5 a float's last bit weighs 2^-24, so that the addition itself rounds.
+    return sign | (BitsOfFloat(FloatOfBits(magnitude) + 0.5f) - BitsOfFloat(0.5f));
+  }
+  // The exponent's bias goes from 127 to 15; the rest adds a half of the last bit kept, less one unit when that bit is even.
+  magnitude = magnitude - (uint32_t{127 - 15} << 23) + 0xfff + (magnitude >> 13 & 1);
+  return sign | magnitude >> 13;
+}
+
+// Exact. Signalling NaNs become quiet.
+inline float FloatFromHalf(uint16_t half) {
+  const uint32_t sign = uint32_t{half & 0x8000u} << 16;
+  const uint32_t magnitude = uint32_t{half & 0x7fffu} << 13;
+  if (magnitude >= 0x0f800000) return FloatOfBits(sign | 0x7f800000 | (magnitude & 0x007fffff) | (magnitude > 0x0f800000 ? 0x00400000 : 0));
+  if (magnitude < 0x00800000) return FloatOfBits(sign | BitsOfFloat(static_cast<float>(half & 0x3ff) * 0x1p-24f));
+  return FloatOfBits(sign | (magnitude + (uint32_t{127 - 15} << 23)));
+}
+
+}  // namespace weir::compression
+
+#endif  // WEIR_COMPRESSION_HALF_H_

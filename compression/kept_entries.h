@@ -1,0 +1,43 @@
+// What one DCT encoding takes out of the corrected gradient, and how it is put back: shared by DctLayer and DctRows (seen by no one else).
+#ifndef WEIR_COMPRESSION_KEPT_ENTRIES_H_
+#define WEIR_COMPRESSION_KEPT_ENTRIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compression/frame.h"
+
+namespace weir::compression {
+
+// OK when the ends do not decrease, the last is `size`, and slices of `width` entries each fit frames.
+absl::Status CheckSlices(absl::Span<const uint32_t> slice_ends, size_t size, uint32_t width);
+
+// INVALID_ARGUMENT that names the first position of `sums` that is not finite, with `gradient` to tell whether that came from outside.
+absl::Status NotFinite(absl::Span<const float> gradient, absl::Span<const float> sums);
+
+// Single-threaded. Buffers are reused from encoding to encoding.
+class KeptEntries {
+ public:
+  // Takes from `corrected` the entries of at least `threshold`: what remains at a kept position is what the frames will not carry, that is
+  // the rounding to fp16 and what is beyond its range. An entry that would round to zero is not kept.
+  void Take(float threshold, ValueType type, absl::Span<float> corrected);
+  // Appends one frame for each slice; ends count units of `width` entries. REQUIRES: CheckSlices was OK.
+  absl::Status Encode(absl::Span<const uint32_t> slice_ends, uint32_t width, ValueType type, std::vector<std::string>* frames);
+  // Undoes Take, bit for bit.
+  void PutBack(absl::Span<float> corrected) const;
+
+  size_t size() const { return positions_.size(); }
+
+ private:
+  std::vector<uint32_t> positions_;
+  std::vector<float> corrected_values_;
+  std::vector<float> sent_values_;
+  std::vector<uint32_t> slice_positions_;  // of one slice, from its own beginning
+};
+
+}  // namespace weir::compression
+
+#endif  // WEIR_COMPRESSION_KEPT_ENTRIES_H_

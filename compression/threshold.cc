@@ -1,0 +1,118 @@
+#include "compression/threshold.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "compression/half.h"
+#include "compression/vector_kernels.h"
+
+namespace weir::compression {
+namespace {
+
+// Bin of a magnitude: its exponent, and its first mantissa bits when there are enough values for many bins to pay.
+constexpr int kFewShift = 23, kManyShift = 20;
+constexpr size_t kMany = 16384;
+
+struct Bin {
+  uint32_t index = 0;
+  uint32_t count = 0;
+  uint32_t rank = 0;  // 1-based, inside the bin
+};
+
+// The bin that holds the rank-th smallest magnitude.
+template <int kShift>
+Bin FindBin(absl::Span<const float> values, uint32_t rank) {
+  constexpr size_t kBins = size_t{1} << (31 - kShift);
+  // Near values often share a bin; counting them in turns spares each increment the wait for the one before.
+  constexpr size_t kTurns = 4;
+  std::array<std::array<uint32_t, kBins>, kTurns> counts{};
+  const auto bin = [&values](size_t i) { return (BitsOfFloat(values[i]) & 0x7fffffff) >> kShift; };
+  size_t i = 0;
+  for (; i + kTurns <= values.size(); i += kTurns) {
+    for (size_t turn = 0; turn < kTurns; ++turn) ++counts[turn][bin(i + turn)];
+  }
+  for (; i < values.size(); ++i) ++counts[0][bin(i)];
+  uint32_t below = 0;
+  for (uint32_t index = 0; index < kBins; ++index) {
+    const uint32_t count = counts[0][index] + counts[1][index] + counts[2][index] + counts[3][index];
+    if (below + count >= rank) return {index, count, rank - below};
+    below += count;
+  }
+  return {};
+}
+
+// The rank-th smallest magnitude (1-based). `scratch` is reused from call to call.
+float SelectMagnitude(absl::Span<const float> values, uint32_t rank, std::vector<uint32_t>* scratch) {
+  const bool many = values.size() >= kMany;
+  const int shift = many ? kManyShift : kFewShift;
+  Bin bin = many ? FindBin<kManyShift>(values, rank) : FindBin<kFewShift>(values, rank);
+  uint32_t first_bits = bin.index << shift;
+  if (bin.index == 0) {
+    // Exact zeros, which may be most of the values, lie here among the subnormals.
+    const uint32_t zeros = std::count(values.begin(), values.end(), 0.0f);
+    if (bin.rank <= zeros) return 0;
+    bin.rank -= zeros;
+    first_bits = 1;
+  }
+  if (scratch->size() < bin.count + kCompactSlack) scratch->resize(bin.count + kCompactSlack);
+  const size_t count = CompactMagnitudes(values, first_bits, (bin.index + 1) << shift, scratch->data());
+  const auto selected = scratch->begin() + (bin.rank - 1);
+  std::nth_element(scratch->begin(), selected, scratch->begin() + count);
+  return FloatOfBits(*selected);
+}
+
+float Threshold(absl::Span<const float> values, double sparsity, std::vector<uint32_t>* scratch) {
+  const double rank = std::floor(static_cast<double>(values.size()) * sparsity);
+  if (!(rank >= 1)) return 0;
+  return SelectMagnitude(values, static_cast<uint32_t>(std::min(rank, static_cast<double>(values.size()))), scratch);
+}
+
+absl::Status CheckEnds(absl::Span<const uint32_t> ends, size_t size) {
+  uint32_t begin = 0;
+  for (const uint32_t end : ends) {
+    if (end < begin) return absl::InvalidArgumentError(absl::StrCat("a sample ends at ", end, ", before the one ahead of it at ", begin));
+    begin = end;
+  }
+  if (begin == size) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the last sample ends at ", begin, " of ", size, " values"));
+}
+
+}  // namespace
+
+float MagnitudeThreshold(absl::Span<const float> values, double sparsity) {
+  std::vector<uint32_t> scratch;
+  return Threshold(values, sparsity, &scratch);
+}
+
+void SelectKept(absl::Span<const float> values, float threshold, uint32_t offset, std::vector<uint32_t>* kept) {
+  constexpr size_t kChunk = 2048;
+  // At least the smallest subnormal: zeros are never kept.
+  const uint32_t least_bits = std::max(BitsOfFloat(threshold) & 0x7fffffff, 1u);
+  uint32_t positions[kChunk + kCompactSlack];
+  for (size_t begin = 0; begin < values.size(); begin += kChunk) {
+    const size_t count = CompactPositions(values.subspan(begin, kChunk), least_bits, offset + static_cast<uint32_t>(begin), positions);
+    kept->insert(kept->end(), positions, positions + count);
+  }
+}
+
+absl::Status SelectPerSample(absl::Span<const float> values, absl::Span<const uint32_t> ends, double sparsity,
+                             std::vector<uint32_t>* kept) {
+  if (absl::Status status = CheckEnds(ends, values.size()); !status.ok()) return status;
+  if (MaxMagnitudeBits(values) >= kInfinityBits) {
+    const auto bad = std::find_if_not(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+    return absl::InvalidArgumentError(absl::StrCat("value ", bad - values.begin(), " of ", values.size(), " is ", *bad));
+  }
+  kept->clear();
+  std::vector<uint32_t> scratch;
+  uint32_t begin = 0;
+  for (const uint32_t end : ends) {
+    const absl::Span<const float> sample = values.subspan(begin, end - begin);
+    SelectKept(sample, Threshold(sample, sparsity, &scratch), begin, kept);
+    begin = end;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir::compression

@@ -1,0 +1,208 @@
+#include "compression/vector_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compression/half.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compression/vector_kernels.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h includes this file once for each instruction set, so that its order matters.
+#include "hwy/highway.h"
+
+// Before AVX2 x86 has no conversion of half floats; the scalar one is then as good.
+#undef WEIR_VECTOR_HALF
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+#define WEIR_VECTOR_HALF 1
+#else
+#define WEIR_VECTOR_HALF 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace weir::compression {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Ints = hn::RebindToSigned<Floats>;
+
+// As signed numbers: magnitude bits are below 2^31, and only signed comparison is cheap everywhere.
+HWY_INLINE hn::Vec<Ints> MagnitudeBits(hn::Vec<Floats> v) { return hn::And(hn::BitCast(Ints(), v), hn::Set(Ints(), 0x7fffffff)); }
+
+uint32_t MaxOfLanes(hn::Vec<Ints> v) { return static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(Ints(), v))); }
+
+uint32_t MaxMagnitudeBits(absl::Span<const float> values) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  auto max0 = hn::Zero(Ints()), max1 = max0;
+  size_t i = 0;
+  for (; i + 2 * lanes <= values.size(); i += 2 * lanes) {
+    max0 = hn::Max(max0, MagnitudeBits(hn::LoadU(d, &values[i])));
+    max1 = hn::Max(max1, MagnitudeBits(hn::LoadU(d, &values[i + lanes])));
+  }
+  uint32_t max = MaxOfLanes(hn::Max(max0, max1));
+  for (; i < values.size(); ++i) max = std::max(max, BitsOfFloat(values[i]) & 0x7fffffff);
+  return max;
+}
+
+uint32_t AddInto(absl::Span<const float> a, absl::Span<const float> b, float* out) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  auto max = hn::Zero(Ints());
+  size_t i = 0;
+  for (; i + lanes <= a.size(); i += lanes) {
+    const auto sum = hn::Add(hn::LoadU(d, &a[i]), hn::LoadU(d, &b[i]));
+    max = hn::Max(max, MagnitudeBits(sum));
+    hn::StoreU(sum, d, out + i);
+  }
+  uint32_t max_bits = MaxOfLanes(max);
+  for (; i < a.size(); ++i) {
+    out[i] = a[i] + b[i];
+    max_bits = std::max(max_bits, BitsOfFloat(out[i]) & 0x7fffffff);
+  }
+  return max_bits;
+}
+
+double SumOfSquares(absl::Span<const float> values) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const hn::RebindToFloat<hn::RepartitionToWide<Ints>> wide;
+  const hn::Half<Floats> half;
+  auto low = hn::Zero(wide), high = low;
+  size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto v0 = hn::PromoteTo(wide, hn::LoadU(half, &values[i]));
+    const auto v1 = hn::PromoteTo(wide, hn::LoadU(half, &values[i + lanes / 2]));
+    low = hn::MulAdd(v0, v0, low);
+    high = hn::MulAdd(v1, v1, high);
+  }
+  double sum = hn::GetLane(hn::SumOfLanes(wide, hn::Add(low, high)));
+  for (; i < values.size(); ++i) sum += static_cast<double>(values[i]) * values[i];
+  return sum;
+}
+
+size_t CompactPositions(absl::Span<const float> values, uint32_t least_bits, uint32_t offset, uint32_t* positions) {
+  const Floats d;
+  const Ints di;
+  const hn::RebindToUnsigned<Floats> du;
+  const size_t lanes = hn::Lanes(d);
+  const auto below = hn::Set(di, static_cast<int32_t>(least_bits - 1));
+  const auto keeps = [&](size_t at) { return hn::Gt(MagnitudeBits(hn::LoadU(d, &values[at])), below); };
+  const auto iota = hn::Iota(du, 0);
+  uint32_t* out = positions;
+  const auto compact = [&](auto mask, size_t at) {
+    const auto index = hn::Add(iota, hn::Set(du, static_cast<uint32_t>(offset + at)));
+    hn::StoreU(hn::Compress(index, hn::RebindMask(du, mask)), du, out);
+    out += hn::CountTrue(di, mask);
+  };
+  size_t i = 0;
+  for (; i + 4 * lanes <= values.size(); i += 4 * lanes) {
+    const auto m0 = keeps(i), m1 = keeps(i + lanes), m2 = keeps(i + 2 * lanes), m3 = keeps(i + 3 * lanes);
+    if (hn::AllFalse(di, hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;  // the usual case at the densities that pay
+    compact(m0, i);
+    compact(m1, i + lanes);
+    compact(m2, i + 2 * lanes);
+    compact(m3, i + 3 * lanes);
+  }
+  for (; i < values.size(); ++i) {
+    if ((BitsOfFloat(values[i]) & 0x7fffffff) >= least_bits) *out++ = static_cast<uint32_t>(offset + i);
+  }
+  return out - positions;
+}
+
+size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, uint32_t end_bits, uint32_t* magnitudes) {
+  const Floats d;
+  const Ints di;
+  const hn::RebindToUnsigned<Floats> du;
+  const size_t lanes = hn::Lanes(d);
+  const auto below = hn::Set(di, static_cast<int32_t>(first_bits) - 1);
+  const auto last = hn::Set(di, static_cast<int32_t>(end_bits - 1));
+  uint32_t* out = magnitudes;
+  size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto bits = MagnitudeBits(hn::LoadU(d, &values[i]));
+    const auto mask = hn::AndNot(hn::Gt(bits, last), hn::Gt(bits, below));
+    if (hn::AllFalse(di, mask)) continue;
+    hn::StoreU(hn::Compress(hn::BitCast(du, bits), hn::RebindMask(du, mask)), du, out);
+    out += hn::CountTrue(di, mask);
+  }
+  for (; i < values.size(); ++i) {
+    const uint32_t bits = BitsOfFloat(values[i]) & 0x7fffffff;
+    if (bits >= first_bits && bits < end_bits) *out++ = bits;
+  }
+  return out - magnitudes;
+}
+
+void HalvesFromFloats(absl::Span<const float> values, uint8_t* halves) {
+  size_t i = 0;
+#if WEIR_VECTOR_HALF
+  const Floats d;
+  const hn::Rebind<hwy::float16_t, Floats> dh;
+  const hn::Repartition<uint8_t, decltype(dh)> bytes;
+  const size_t lanes = hn::Lanes(d);
+  for (; i + lanes <= values.size(); i += lanes) {
+    hn::StoreU(hn::BitCast(bytes, hn::DemoteTo(dh, hn::LoadU(d, &values[i]))), bytes, halves + i * 2);
+  }
+#endif
+  for (; i < values.size(); ++i) {
+    const uint16_t half = HalfFromFloat(values[i]);
+    std::memcpy(halves + i * 2, &half, sizeof(half));
+  }
+}
+
+void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values) {
+  size_t i = 0;
+#if WEIR_VECTOR_HALF
+  const Floats d;
+  const hn::Rebind<hwy::float16_t, Floats> dh;
+  const hn::Repartition<uint8_t, decltype(dh)> bytes;
+  const size_t lanes = hn::Lanes(d);
+  for (; i + lanes <= values.size(); i += lanes) {
+    hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(bytes, halves + i * 2))), d, &values[i]);
+  }
+#endif
+  for (; i < values.size(); ++i) {
+    uint16_t half;
+    std::memcpy(&half, halves + i * 2, sizeof(half));
+    values[i] = FloatFromHalf(half);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weir::compression
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weir::compression {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers go to the wire as they lie in memory");
+
+HWY_EXPORT(MaxMagnitudeBits);
+HWY_EXPORT(AddInto);
+HWY_EXPORT(SumOfSquares);
+HWY_EXPORT(CompactPositions);
+HWY_EXPORT(CompactMagnitudes);
+HWY_EXPORT(HalvesFromFloats);
+HWY_EXPORT(FloatsFromHalves);
+
+uint32_t MaxMagnitudeBits(absl::Span<const float> values) { return HWY_DYNAMIC_DISPATCH(MaxMagnitudeBits)(values); }
+
+uint32_t AddInto(absl::Span<const float> a, absl::Span<const float> b, float* out) { return HWY_DYNAMIC_DISPATCH(AddInto)(a, b, out); }
+
+double SumOfSquares(absl::Span<const float> values) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(values); }
+
+size_t CompactPositions(absl::Span<const float> values, uint32_t least_bits, uint32_t offset, uint32_t* positions) {
+  return HWY_DYNAMIC_DISPATCH(CompactPositions)(values, least_bits, offset, positions);
+}
+
+size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, uint32_t end_bits, uint32_t* magnitudes) {
+  return HWY_DYNAMIC_DISPATCH(CompactMagnitudes)(values, first_bits, end_bits, magnitudes);
+}
+
+void HalvesFromFloats(absl::Span<const float> values, uint8_t* halves) { HWY_DYNAMIC_DISPATCH(HalvesFromFloats)(values, halves); }
+
+void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values) { HWY_DYNAMIC_DISPATCH(FloatsFromHalves)(halves, values); }
+
+}  // namespace weir::compression
+#endif  // HWY_ONCE

@@ -1,0 +1,40 @@
+// The loops over floats that are worth vector instructions, chosen at run time for the processor (Google Highway). Every result but
+// SumOfSquares is exact, the same on every processor. Thread-safe (pure functions).
+#ifndef WEIR_COMPRESSION_VECTOR_KERNELS_H_
+#define WEIR_COMPRESSION_VECTOR_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace weir::compression {
+
+// What the functions that compact may write beyond their last result, in elements.
+inline constexpr size_t kCompactSlack = 64;
+
+// Bits of the largest magnitude: they order as magnitudes do, with infinity and then every NaN on top. 0 for an empty span.
+inline constexpr uint32_t kInfinityBits = 0x7f800000;
+uint32_t MaxMagnitudeBits(absl::Span<const float> values);
+
+// out[i] = a[i] + b[i], and MaxMagnitudeBits of `out`. `out` may be a or b. REQUIRES: equal sizes.
+uint32_t AddInto(absl::Span<const float> a, absl::Span<const float> b, float* out);
+
+// In double, in an order of summation that depends on the processor.
+double SumOfSquares(absl::Span<const float> values);
+
+// Writes offset + i for every value whose magnitude has bits of at least `least_bits`; returns how many. REQUIRES: room for
+// values.size() + kCompactSlack; least_bits > 0.
+size_t CompactPositions(absl::Span<const float> values, uint32_t least_bits, uint32_t offset, uint32_t* positions);
+
+// Writes the magnitude bits that lie in [first_bits, end_bits); returns how many. REQUIRES: room for that many + kCompactSlack;
+// first_bits < end_bits <= 2^31.
+size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, uint32_t end_bits, uint32_t* magnitudes);
+
+// fp16 as on the wire, 2 bytes each at any address, little-endian. Rounds as half.h.
+void HalvesFromFloats(absl::Span<const float> values, uint8_t* halves);
+void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values);
+
+}  // namespace weir::compression
+
+#endif  // WEIR_COMPRESSION_VECTOR_KERNELS_H_
