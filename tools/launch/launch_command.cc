@@ -1,5 +1,8 @@
 #include "tools/launch/launch_command.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <utility>
 
@@ -13,9 +16,23 @@
 #include "tools/report/report.h"
 
 namespace weir::tools {
+namespace {
+
+// Before anything starts: the commonest mistake.
+absl::Status CheckDataFiles(const Job& job) {
+  for (const auto* files : {&job.data().train(), &job.data().test()}) {
+    for (const std::string& file : *files) {
+      if (access(file.c_str(), R_OK) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read the data file ", file));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status Launch(const LaunchRequest& request, StopSignals* signals) {
   WEIR_ASSIGN_OR_RETURN(const Job job, ReadJobFile(request.job_file, request.sets));
+  WEIR_RETURN_IF_ERROR(CheckDataFiles(job));
   ClusterOptions options;
   WEIR_ASSIGN_OR_RETURN(options.binaries, FindBinaries(request.bin_dir, ThisExecutable()));
   WEIR_ASSIGN_OR_RETURN(options.run_dir, MakeRunFolder(job));
