@@ -96,7 +96,7 @@ class Chart {
 
   legend() {
     const legend = element("div", {class: "legend"});
-    if (this.options.series.length < 2 && !this.options.references) return legend;
+    if (this.options.series.length < 2) return legend;
     for (const series of this.options.series) {
       const button = element("button", {"aria-pressed": "true", title: "show or hide"},
         element("span", {class: "swatch", style: `background:${series.color}`}), series.name);
@@ -183,7 +183,7 @@ class Chart {
     for (const {name, value} of options.references || []) {
       const y = yScale(value);
       body.append(element("line", {class: "reference", x1: 0, x2: inner.width, y1: y, y2: y}),
-        element("text", {x: inner.width - 4, y: y < 16 ? y + 14 : y - 5, "text-anchor": "end"}, `${name} ${UNITS[options.unit].text(value)}`));
+        element("text", {class: "reference-name", x: 6, y: y < 16 ? y + 15 : y - 6}, `${name} ${UNITS[options.unit].text(value)}`));
     }
   }
 
@@ -232,6 +232,6 @@ class Chart {
     const left = MARGIN.left + xs[index] + 16;
     const flips = left + 12 + this.readout.offsetWidth > this.svg.clientWidth;
     this.readout.style.left = `${flips ? Math.max(0, left - 14 - this.readout.offsetWidth) : left + 12}px`;
-    this.readout.style.top = `${this.svg.offsetTop + MARGIN.top + 6}px`;
+    this.readout.style.top = `${this.svg.getBoundingClientRect().top - this.card.getBoundingClientRect().top + MARGIN.top + 6}px`;
   }
 }

@@ -32,7 +32,7 @@ function tiles() {
     ["log-loss", fourDigits(known(result.logloss)), besideTeacher(result.logloss, teacher?.logloss, true) || held],
     ["AUC", fourDigits(known(result.auc)), besideTeacher(result.auc, teacher?.auc, false) || held],
     ["bytes per sample", bytesText(perSample(bytes)), `${bytesText(bytes)} in all`],
-    ["samples per second", countText(result.samples_per_second), `${percentText(wait)} of the time waiting`],
+    ["samples per second", countText(result.samples_per_second), `${percentText(wait)} waiting`],
     ["wall time", secondsText(result.seconds), `${plural(result.steps, "step")}`],
     ["rows held", countText(result.rows_held), `${plural(result.bad_rows, "bad row")} skipped`],
   ];
@@ -66,7 +66,7 @@ function bytesTable() {
   const evaluation = sum(result.edges.map((edge) => edge.evaluation));
   const share = (part, paint) => [
     element("span", {class: "share"}, element("i", {style: `width:${total ? part / total * 100 : 0}%;background:${paint}`})),
-    percentText(total ? part / total : NaN)];
+    element("span", {}, percentText(total ? part / total : NaN))];
   const rows = result.edges.map((edge) => ({cells: [
     [element("span", {class: "swatch", style: `background:${color(edge.name)}`}), words(edge.name)],
     bytesText(edge.training), bytesText(perSample(edge.training)), share(edge.training, color(edge.name)), bytesText(edge.evaluation)]}));
@@ -74,13 +74,13 @@ function bytesTable() {
   place("bytes").append(table(["edge", "training", "per sample", "share", "evaluation"], rows));
 }
 
-// A moving average over about 1/30 of the run, older points fading.
+// A moving average over about a twelfth of the run, centred: it neither lags nor leads.
 function smooth(values) {
-  const weight = 2 / (Math.max(1, values.length / 30) + 1);
-  let mean = null;
-  return values.map((value) => {
-    if (!isKnown(value)) return mean;
-    return mean = mean === null ? value : mean + weight * (value - mean);
+  const half = Math.round(values.length / 24);
+  return values.map((_, i) => {
+    const reach = Math.min(half, i, values.length - 1 - i);
+    const near = values.slice(i - reach, i + reach + 1).filter(isKnown);
+    return near.length ? sum(near) / near.length : null;
   });
 }
 
@@ -135,16 +135,19 @@ function ramp(index, count) {
 function codecCharts() {
   const parent = place("codecs").querySelector(".charts");
   const quantities = [
-    {field: "density", title: "density", unit: "share", log: false, zero: true},
-    {field: "threshold", title: "threshold", unit: "magnitude", log: true},
-    {field: "residual_ratio", title: "residual / gradient", unit: "magnitude", log: false, zero: true},
+    {field: "density", title: "density", unit: "share"},
+    {field: "threshold", title: "threshold", unit: "magnitude"},
+    {field: "residual_ratio", title: "residual / gradient", unit: "magnitude"},
   ];
   for (const edge of new Set(codecs.map((codec) => codec.edge))) {
     const group = codecs.filter((codec) => codec.edge === edge);
-    for (const {field, title, ...rest} of quantities) {
+    for (const {field, title, unit} of quantities) {
       // A quantity that the edge's codec does not have is all zero: a lookup keeps no residual.
-      if (!group.some((codec) => codec[field].some((value) => isKnown(value) && value !== 0))) continue;
-      new Chart(parent, {title: `${words(edge)}: ${title}`, subtitle: "over time", ...AXES.time, ...rest,
+      const values = group.flatMap((codec) => codec[field]).filter((value) => isKnown(value) && value > 0);
+      if (!values.length) continue;
+      // Layers differ by powers of ten: one that travels whole must not flatten the others.
+      const log = field === "threshold" || (field === "density" && Math.max(...values) > 8 * Math.min(...values));
+      new Chart(parent, {title: `${words(edge)}: ${title}`, subtitle: "over time", ...AXES.time, unit, log, zero: !log,
         series: group.map((codec, i) => ({name: codec.name, color: ramp(i, group.length), values: codec[field]}))});
     }
   }

@@ -46,9 +46,9 @@ const UNITS = {
   bytes: {text: bytesText, tick: (value) => short(bytesText(value))},
   count: {text: countText, tick: (value) => short(countText(value))},
   plain: {text: fourDigits, tick: (value) => short(value.toFixed(6))},
-  share: {text: percentText, tick: percentText},
-  magnitude: {text: scientificText, tick: (value) => short(value >= 0.01 && value < 1e4 ? String(Number(value.toPrecision(3))) : powerText(value))},
-  seconds: {text: secondsText, tick: timeTick, steps: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400]},
+  share: {text: percentText, tick: (value) => short(percentText(value))},
+  magnitude: {text: scientificText, tick: (value) => value === 0 || (value >= 0.01 && value < 1e4) ? String(Number(value.toPrecision(3))) : powerText(value)},
+  seconds: {text: secondsText, tick: timeTick, steps: [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400]},
 };
 
 function timeTick(value) {
