@@ -27,8 +27,8 @@ struct FeatureKeys {
 };
 
 struct BagsOptions {
-  uint32_t dim = 0;             // of every table used
-  Compression compression;      // validated, all defaults set; lookup and push are read
+  uint32_t dim = 0;         // of every table used
+  Compression compression;  // validated, all defaults set; lookup and push are read
 };
 
 // A lookup under way, and later what its push needs. Movable handle; destroyed before the EmbeddingBags that made it.

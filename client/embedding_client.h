@@ -1,40 +1,27 @@
 // The client of Weir's embedding servers: the public C++ API, and what the worker itself uses.
 //
 // Two levels. `Client` moves rows: keys in any order, duplicates allowed, rows and gradients in the caller's order. `EmbeddingBags`
-// (embedding_bags.h) moves what a model sees: pooled vectors of a batch, and gradients of them, under any codec. Both deduplicate, route keys to
-// servers by the shard map, split calls below base/limits.h kCallBytesTarget, and retry UNAVAILABLE within the deadline, with
+// (embedding_bags.h) moves what a model sees: pooled vectors of a batch, and gradients of them, under any codec. Both deduplicate, route
+// keys to servers by the shard map, split calls below base/limits.h kCallBytesTarget, and retry UNAVAILABLE within the deadline, with
 // back-off and a bounded number of tries.
 #ifndef WEIR_CLIENT_EMBEDDING_CLIENT_H_
 #define WEIR_CLIENT_EMBEDDING_CLIENT_H_
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/key.h"
+#include "client/client_options.h"
 #include "proto/data_service.pb.h"
 
 namespace weir::client {
 
 class ServerGroup;  // connections to all servers (client/server_group.h)
-
-struct ClientOptions {
-  std::vector<std::string> servers;  // host:port in server index order
-  uint64_t job_hash = 0;             // 0: take the servers' own (external clients)
-  uint32_t worker_rank = 0;
-  uint64_t incarnation = 0;          // 0: random
-  absl::Duration call_timeout = absl::Seconds(30);  // of one call, its retries included
-};
-
-struct TableInfo {
-  std::string name;
-  uint32_t dim = 0;
-};
 
 // Thread-safe.
 class Client {
@@ -52,8 +39,8 @@ class Client {
   // `initial`, when given, gets how many distinct keys did. REQUIRES: rows.size() == keys.size() * dim.
   absl::Status Lookup(uint32_t table, absl::Span<const Key> keys, absl::Span<float> rows, uint64_t* initial = nullptr);
 
-  // Pushes gradients (keys.size() x dim) as step `step` of this worker: duplicates are summed. Every worker of a synchronous job pushes each
-  // step exactly once. `refused`, when given, gets the rows that the servers left out because they were not finite.
+  // Pushes gradients (keys.size() x dim) as step `step` of this worker: duplicates are summed. Every worker of a synchronous job pushes
+  // each step exactly once. `refused`, when given, gets the rows that the servers left out because they were not finite.
   absl::Status Push(int64_t step, uint32_t samples, uint32_t table, absl::Span<const Key> keys, absl::Span<const float> gradients,
                     std::vector<KeyStatus>* refused = nullptr);
 

@@ -1,0 +1,130 @@
+#include "client/push_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compression/dct_rows.h"
+#include "compression/frame.h"
+
+namespace weir::client {
+namespace {
+
+// Methods plain, none and fp16: every value travels.
+class DenseEncoder : public PushEncoder {
+ public:
+  DenseEncoder(absl::Span<const TableInfo> tables, uint32_t dim, compression::ValueType type) : PushEncoder(tables, dim), type_(type) {}
+
+ private:
+  absl::Status EncodeSlices(const RowGradients& gradients, std::vector<std::string>* frames) override {
+    size_t begin = 0;
+    for (const uint32_t end : gradients.slice_ends) {
+      const size_t values_end = size_t{end} * dim_;
+      WEIR_RETURN_IF_ERROR(compression::EncodeDense(gradients.values.subspan(begin, values_end - begin), type_, &frames->emplace_back()));
+      begin = values_end;
+    }
+    return absl::OkStatus();
+  }
+
+  const compression::ValueType type_;
+};
+
+// Method dct: a threshold for each table, a residual for each row.
+class DctEncoder : public PushEncoder {
+ public:
+  DctEncoder(absl::Span<const TableInfo> tables, uint32_t dim, compression::DctOptions options)
+      : PushEncoder(tables, dim), options_(options), rows_(tables.size()), stats_(tables.size()) {}
+
+  void Commit() override {
+    for (const uint32_t table : unsettled_) {
+      rows_[table]->Commit();
+      AddStats(rows_[table]->stats(), &stats_[table]);
+    }
+    unsettled_.clear();
+  }
+
+  void Rollback() override {
+    for (const uint32_t table : unsettled_) rows_[table]->Rollback();
+    unsettled_.clear();
+  }
+
+  std::vector<CodecStats> TakeStats() override {
+    std::vector<CodecStats> taken;
+    for (size_t table = 0; table < stats_.size(); ++table) {
+      if (stats_[table].entries == 0) continue;
+      taken.push_back({"push", tables_[table].name, std::exchange(stats_[table], compression::DctStats())});
+    }
+    return taken;
+  }
+
+ private:
+  absl::Status EncodeSlices(const RowGradients& gradients, std::vector<std::string>* frames) override {
+    std::unique_ptr<compression::DctRows>& rows = rows_[gradients.table];
+    if (rows == nullptr) rows = std::make_unique<compression::DctRows>(dim_, options_);
+    WEIR_RETURN_IF_ERROR(rows->Encode(gradients.keys, gradients.values, gradients.slice_ends, frames));
+    unsettled_.push_back(gradients.table);
+    return absl::OkStatus();
+  }
+
+  const compression::DctOptions options_;
+  std::vector<std::unique_ptr<compression::DctRows>> rows_;  // of each table, made when it is first pushed
+  std::vector<compression::DctStats> stats_;                 // since TakeStats
+  std::vector<uint32_t> unsettled_;                          // tables encoded since the last Commit or Rollback
+};
+
+compression::DctOptions OptionsFrom(const Compression::Push& push) {
+  compression::DctOptions options;
+  options.sparsity = push.sparsity();
+  options.refresh_every = std::max(push.refresh_every(), 1u);
+  options.values = push.values() == Compression::VALUES_FP16 ? compression::ValueType::kFp16 : compression::ValueType::kFp32;
+  return options;
+}
+
+}  // namespace
+
+void AddStats(const compression::DctStats& later, compression::DctStats* sum) {
+  const uint64_t entries = sum->entries + later.entries;
+  const uint64_t kept = sum->kept + later.kept;
+  *sum = later;
+  sum->entries = entries;
+  sum->kept = kept;
+}
+
+absl::StatusOr<std::unique_ptr<PushEncoder>> PushEncoder::Create(absl::Span<const TableInfo> tables, uint32_t dim,
+                                                                 const Compression::Push& push) {
+  std::unique_ptr<PushEncoder> encoder;
+  switch (push.method()) {
+    case Compression::METHOD_PLAIN:
+    case Compression::METHOD_NONE:
+      encoder = std::make_unique<DenseEncoder>(tables, dim, compression::ValueType::kFp32);
+      return encoder;
+    case Compression::METHOD_FP16:
+      encoder = std::make_unique<DenseEncoder>(tables, dim, compression::ValueType::kFp16);
+      return encoder;
+    case Compression::METHOD_DCT:
+      if (!(push.sparsity() >= 0 && push.sparsity() < 1)) {
+        return absl::InvalidArgumentError(absl::StrCat("compression.push.sparsity is ", push.sparsity(), ", not in [0, 1)"));
+      }
+      encoder = std::make_unique<DctEncoder>(tables, dim, OptionsFrom(push));
+      return encoder;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("compression.push.method ", Compression::Method_Name(push.method()), " is not one that a client can do"));
+  }
+}
+
+absl::Status PushEncoder::Encode(const RowGradients& gradients, std::vector<std::string>* frames) {
+  absl::Status status = EncodeSlices(gradients, frames);
+  if (status.ok()) return status;
+  const std::string where = absl::StrCat("gradients of table ", tables_[gradients.table].name);
+  const auto bad = std::find_if(gradients.values.begin(), gradients.values.end(), [](float value) { return !std::isfinite(value); });
+  if (bad == gradients.values.end()) return absl::Status(status.code(), absl::StrCat(where, ": ", status.message()));
+  const size_t row = static_cast<size_t>(bad - gradients.values.begin()) / dim_;
+  return absl::Status(status.code(), absl::StrCat(where, ", key ", gradients.keys[row], ": ", status.message()));
+}
+
+}  // namespace weir::client

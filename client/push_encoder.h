@@ -1,0 +1,60 @@
+// The codec of the push edge in row scope: gradients of rows to frames.
+#ifndef WEIR_CLIENT_PUSH_ENCODER_H_
+#define WEIR_CLIENT_PUSH_ENCODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/key.h"
+#include "client/client_options.h"
+#include "client/embedding_bags.h"
+#include "proto/job.pb.h"
+
+namespace weir::client {
+
+// A table's gradients of one push.
+struct RowGradients {
+  uint32_t table = 0;
+  absl::Span<const Key> keys;             // distinct, unless the method is plain
+  absl::Span<const float> values;         // keys x dim
+  absl::Span<const uint32_t> slice_ends;  // slice i ends at key slice_ends[i]; the last end is keys.size()
+};
+
+// Single-threaded. Between two Encodes that end a step stands one Commit or Rollback, which is about all tables encoded since the last.
+class PushEncoder {
+ public:
+  // tables outlives it. INVALID_ARGUMENT: a method that this edge does not have.
+  static absl::StatusOr<std::unique_ptr<PushEncoder>> Create(absl::Span<const TableInfo> tables, uint32_t dim,
+                                                             const Compression::Push& push);
+  virtual ~PushEncoder() = default;
+
+  // Appends one frame for each slice. INVALID_ARGUMENT, naming table and key: a value that is not finite, or too large for the frame's
+  // type.
+  absl::Status Encode(const RowGradients& gradients, std::vector<std::string>* frames);
+
+  // What was encoded has been acknowledged: it leaves the residuals.
+  virtual void Commit() {}
+  // What was encoded has been given up: it stays in the residuals.
+  virtual void Rollback() {}
+  // Empty where nothing is dropped.
+  virtual std::vector<CodecStats> TakeStats() { return {}; }
+
+ protected:
+  PushEncoder(absl::Span<const TableInfo> tables, uint32_t dim) : tables_(tables), dim_(dim) {}
+  virtual absl::Status EncodeSlices(const RowGradients& gradients, std::vector<std::string>* frames) = 0;
+
+  const absl::Span<const TableInfo> tables_;
+  const uint32_t dim_;
+};
+
+// Adds what a later encoding did: counts add up, thresholds and norms are those of the later one.
+void AddStats(const compression::DctStats& later, compression::DctStats* sum);
+
+}  // namespace weir::client
+
+#endif  // WEIR_CLIENT_PUSH_ENCODER_H_

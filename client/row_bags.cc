@@ -1,0 +1,219 @@
+#include "client/row_bags.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/bag_batch.h"
+#include "client/call_splitter.h"
+#include "client/pending_calls.h"
+#include "client/push_encoder.h"
+#include "client/row_calls.h"
+#include "client/row_pooling.h"
+
+namespace weir::client {
+namespace {
+
+// What one step needs from its lookup to the end of its push. Kept and reused: a step's vectors are as large as those of the step before.
+struct StepMemory {
+  BagBatch batch;
+  std::vector<CallPart> parts;
+};
+
+struct RowMethod {
+  KeysSent sent = KeysSent::kUnique;
+  LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
+  PushKeys push_keys = PushKeys::kTicket;
+  TableKeys::Coding coding = TableKeys::CODING_SORTED_DELTA;
+  size_t key_bytes = 0;  // of one key in a call, with its row or gradient
+};
+
+class RowBags;
+
+class RowLookup : public BagsLookup {
+ public:
+  RowLookup(RowBags* bags, std::unique_ptr<StepMemory> memory, int64_t step, LookupRequest::Purpose purpose);
+  ~RowLookup() override;
+  absl::Status Wait(absl::Span<float> pooled) override;
+
+ private:
+  friend class RowBags;
+  RowStep View() const;
+
+  RowBags* const bags_;
+  std::unique_ptr<StepMemory> memory_;
+  const int64_t step_;
+  const LookupRequest::Purpose purpose_;
+  LookupCalls calls_;
+};
+
+class RowPush : public BagsPush {
+ public:
+  RowPush(RowBags* bags, const RowStep& step);
+  ~RowPush() override;
+  absl::Status Wait() override;
+
+ private:
+  friend class RowBags;
+
+  RowBags* const bags_;
+  const RowStep step_;  // points into the lookup
+  PushCalls calls_;
+  bool settled_ = false;
+};
+
+class RowBags : public EmbeddingBags {
+ public:
+  RowBags(const ServerGroup* group, uint32_t dim, RowMethod method, std::unique_ptr<PushEncoder> encoder)
+      : group_(group), dim_(dim), method_(method), encoder_(std::move(encoder)), router_(group->shard_map(), group->tables(), dim) {}
+
+  absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
+                                                          absl::Span<const FeatureKeys> features) override;
+  absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) override;
+  std::vector<CodecStats> TakeStats() override { return encoder_->TakeStats(); }
+
+ private:
+  friend class RowLookup;
+  friend class RowPush;
+
+  absl::Status EncodeGradients(const RowStep& step, const BagBatch& batch, std::vector<std::string>* frames);
+
+  const ServerGroup* const group_;
+  const uint32_t dim_;
+  const RowMethod method_;
+  const std::unique_ptr<PushEncoder> encoder_;
+  BagRouter router_;
+  std::vector<std::unique_ptr<StepMemory>> spare_;
+  std::vector<float> rows_;  // of the lookup or push that is being worked on
+};
+
+RowLookup::RowLookup(RowBags* bags, std::unique_ptr<StepMemory> memory, int64_t step, LookupRequest::Purpose purpose)
+    : bags_(bags), memory_(std::move(memory)), step_(step), purpose_(purpose), calls_(bags->group_) {}
+
+RowLookup::~RowLookup() { bags_->spare_.push_back(std::move(memory_)); }
+
+RowStep RowLookup::View() const {
+  return {step_, memory_->batch.samples, bags_->dim_, bags_->method_.coding, memory_->batch.tables, memory_->parts};
+}
+
+absl::Status RowLookup::Wait(absl::Span<float> pooled) {
+  const BagBatch& batch = memory_->batch;
+  const size_t size = size_t{batch.samples} * batch.features.size() * bags_->dim_;
+  if (pooled.size() != size) return absl::InvalidArgumentError(absl::StrCat(pooled.size(), " pooled values, not ", size));
+  WEIR_RETURN_IF_ERROR(calls_.Wait());
+  bags_->rows_.resize(batch.rows * bags_->dim_);
+  WEIR_RETURN_IF_ERROR(ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), nullptr));
+  PoolRows(batch, bags_->dim_, bags_->rows_, pooled);
+  return absl::OkStatus();
+}
+
+RowPush::RowPush(RowBags* bags, const RowStep& step) : bags_(bags), step_(step), calls_(bags->group_) {}
+
+RowPush::~RowPush() {
+  if (!settled_) bags_->encoder_->Rollback();
+}
+
+absl::Status RowPush::Wait() {
+  absl::Status status = WaitForRowPushes(step_, &calls_);
+  settled_ = true;
+  if (!status.ok()) {
+    bags_->encoder_->Rollback();
+    return status;
+  }
+  bags_->encoder_->Commit();
+  return ReportRefused(*bags_->group_, step_.step, calls_);
+}
+
+absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
+                                                                 absl::Span<const FeatureKeys> features) {
+  std::unique_ptr<StepMemory> memory;
+  if (spare_.empty()) {
+    memory = std::make_unique<StepMemory>();
+  } else {
+    memory = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  auto lookup = std::make_unique<RowLookup>(this, std::move(memory), step, purpose);
+  WEIR_RETURN_IF_ERROR(router_.Route(samples, features, method_.sent, &lookup->memory_->batch));
+  const SplitOptions split = {group_->size(), method_.key_bytes, group_->options().call_bytes_target};
+  WEIR_ASSIGN_OR_RETURN(lookup->memory_->parts, SplitCalls(lookup->memory_->batch.tables, split));
+  StartRowLookups(*group_, lookup->View(), {purpose, method_.reply}, &lookup->calls_);
+  return lookup;
+}
+
+// Frames in the order of the parts' runs; the encoder takes one table after the other.
+absl::Status RowBags::EncodeGradients(const RowStep& step, const BagBatch& batch, std::vector<std::string>* frames) {
+  std::vector<std::vector<uint32_t>> slice_ends(step.tables.size());
+  std::vector<std::vector<size_t>> frame_of_slice(step.tables.size());
+  size_t runs = 0;
+  for (const CallPart& part : step.parts) {
+    for (const KeyRun& run : part.runs) {
+      slice_ends[run.batch].push_back(run.end);
+      frame_of_slice[run.batch].push_back(runs++);
+    }
+  }
+  frames->resize(runs);
+  std::vector<std::string> slices;
+  for (size_t i = 0; i < step.tables.size(); ++i) {
+    const TableBatch& table = step.tables[i];
+    if (table.keys.keys.empty()) continue;
+    const absl::Span<const float> values = absl::MakeConstSpan(rows_).subspan(table.first_row * dim_, table.keys.keys.size() * dim_);
+    slices.clear();
+    WEIR_RETURN_IF_ERROR(encoder_->Encode({table.table, table.keys.keys, values, slice_ends[i]}, &slices));
+    for (size_t slice = 0; slice < slices.size(); ++slice) (*frames)[frame_of_slice[i][slice]] = std::move(slices[slice]);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<BagsPush>> RowBags::StartPush(BagsLookup* lookup, absl::Span<const float> gradient) {
+  RowLookup* const of = static_cast<RowLookup*>(lookup);
+  const BagBatch& batch = of->memory_->batch;
+  const size_t size = size_t{batch.samples} * batch.features.size() * dim_;
+  if (gradient.size() != size) return absl::InvalidArgumentError(absl::StrCat(gradient.size(), " gradients, not ", size));
+  if (of->purpose_ != LookupRequest::PURPOSE_TRAIN) return absl::InvalidArgumentError("a push needs a lookup for training");
+  rows_.resize(batch.rows * dim_);
+  SumGradients(batch, dim_, gradient, absl::MakeSpan(rows_));
+  auto push = std::make_unique<RowPush>(this, of->View());
+  std::vector<std::string> frames;
+  WEIR_RETURN_IF_ERROR(EncodeGradients(push->step_, batch, &frames));
+  StartRowPushes(*group_, push->step_, method_.push_keys, std::move(frames), &push->calls_);
+  return push;
+}
+
+absl::StatusOr<RowMethod> MethodFrom(const Compression& compression, uint32_t dim) {
+  constexpr size_t kKeyBytes = sizeof(Key);
+  RowMethod method;
+  method.key_bytes = kKeyBytes + dim * sizeof(float);
+  switch (compression.lookup().method()) {
+    case Compression::METHOD_PLAIN:
+      method.sent = KeysSent::kEveryOccurrence;
+      method.push_keys = PushKeys::kSend;
+      method.coding = TableKeys::CODING_RAW;
+      return method;
+    case Compression::METHOD_NONE:
+      return method;
+    case Compression::METHOD_FP16:
+      method.reply = LookupRequest::REPLY_FP16;
+      return method;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("compression.lookup.method ", Compression::Method_Name(compression.lookup().method()),
+                                                     " is not one that sends rows"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EmbeddingBags>> CreateRowBags(const ServerGroup* group, const BagsOptions& options) {
+  const Compression& compression = options.compression;
+  if ((compression.lookup().method() == Compression::METHOD_PLAIN) != (compression.push().method() == Compression::METHOD_PLAIN)) {
+    return absl::InvalidArgumentError("compression method plain sends every key of every sample: set it on lookup and push together");
+  }
+  WEIR_ASSIGN_OR_RETURN(const RowMethod method, MethodFrom(compression, options.dim));
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<PushEncoder> encoder, PushEncoder::Create(group->tables(), options.dim, compression.push()));
+  std::unique_ptr<EmbeddingBags> bags = std::make_unique<RowBags>(group, options.dim, method, std::move(encoder));
+  return bags;
+}
+
+}  // namespace weir::client

@@ -1,0 +1,156 @@
+#include "client/row_calls.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compression/frame.h"
+#include "compression/key_codec.h"
+#include "spdlog/spdlog.h"
+
+namespace weir::client {
+namespace {
+
+absl::Span<const Key> KeysOf(const RowStep& step, const KeyRun& run) {
+  return absl::MakeConstSpan(step.tables[run.batch].keys.keys).subspan(run.begin, run.size());
+}
+
+void EncodeRun(const RowStep& step, const KeyRun& run, TableKeys* out) {
+  EncodeKeys(step.tables[run.batch].table, KeysOf(step, run), step.coding, out);
+}
+
+absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows, uint64_t* initial) {
+  if (reply.tables_size() != static_cast<int>(part.runs.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("answered ", reply.tables_size(), " tables, asked for ", part.runs.size()));
+  }
+  for (size_t i = 0; i < part.runs.size(); ++i) {
+    const KeyRun& run = part.runs[i];
+    const TableBatch& batch = step.tables[run.batch];
+    const TableRows& answer = reply.tables(static_cast<int>(i));
+    if (answer.table() != batch.table || answer.initial() > run.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("answered ", answer.initial(), " initial rows of table ", answer.table(),
+                                                     ", asked for ", run.size(), " rows of table ", batch.table));
+    }
+    const absl::Span<float> target = rows.subspan((batch.first_row + run.begin) * step.dim, size_t{run.size()} * step.dim);
+    if (absl::Status status = compression::DecodeInto(answer.frame(), target); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("rows of table ", batch.table, ": ", status.message()));
+    }
+    if (initial != nullptr) *initial += answer.initial();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+LookupRequest LookupOf(const ServerGroup& group, int64_t step, LookupRequest::Purpose purpose, const CallPart& part) {
+  LookupRequest request;
+  request.set_job_hash(group.options().job_hash);
+  request.set_worker_rank(group.options().worker_rank);
+  request.set_incarnation(group.options().incarnation);
+  request.set_step(step);
+  request.set_part(part.part);
+  request.set_parts(part.parts);
+  request.set_purpose(purpose);
+  return request;
+}
+
+PushRequest PushOf(const ServerGroup& group, int64_t step, uint32_t samples, const CallPart& part) {
+  PushRequest request;
+  request.set_job_hash(group.options().job_hash);
+  request.set_worker_rank(group.options().worker_rank);
+  request.set_incarnation(group.options().incarnation);
+  request.set_step(step);
+  request.set_part(part.part);
+  request.set_parts(part.parts);
+  request.set_samples(samples);
+  return request;
+}
+
+void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding coding, TableKeys* out) {
+  out->set_table(table);
+  out->set_count(static_cast<uint32_t>(keys.size()));
+  out->set_coding(coding);
+  if (coding == TableKeys::CODING_RAW) {
+    compression::EncodeKeysRaw(keys, out->mutable_keys());
+  } else {
+    compression::EncodeKeysSorted(keys, out->mutable_keys());
+  }
+}
+
+void StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls) {
+  for (const CallPart& part : step.parts) {
+    if (part.runs.empty()) continue;
+    LookupRequest request = LookupOf(group, step.step, answer.purpose, part);
+    request.set_reply(answer.reply);
+    request.set_samples(step.samples);
+    for (const KeyRun& run : part.runs) EncodeRun(step, run, request.add_tables());
+    calls->Start(part.server, std::move(request));
+  }
+}
+
+absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial) {
+  size_t call = 0;
+  for (const CallPart& part : step.parts) {
+    if (part.runs.empty()) continue;
+    if (absl::Status status = ReadPart(step, part, calls.reply(call++), rows, initial); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(group.NameOf(part.server), ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys, std::vector<std::string> frames, PushCalls* calls) {
+  size_t frame = 0;
+  for (const CallPart& part : step.parts) {
+    PushRequest request = PushOf(group, step.step, step.samples, part);
+    request.set_ticket(keys == PushKeys::kTicket && !part.runs.empty());
+    for (const KeyRun& run : part.runs) {
+      TableGradients* const gradients = request.add_tables();
+      if (request.ticket()) {
+        gradients->mutable_keys()->set_table(step.tables[run.batch].table);
+      } else {
+        EncodeRun(step, run, gradients->mutable_keys());
+      }
+      gradients->set_frame(std::move(frames[frame++]));
+    }
+    calls->Start(part.server, std::move(request));
+  }
+}
+
+absl::Status WaitForRowPushes(const RowStep& step, PushCalls* calls) {
+  return calls->Wait([&step](size_t call, const absl::Status& failure, PushRequest* request) {
+    if (!absl::IsFailedPrecondition(failure) || !request->ticket()) return false;
+    request->set_ticket(false);
+    const CallPart& part = step.parts[call];
+    for (size_t i = 0; i < part.runs.size(); ++i)
+      EncodeRun(step, part.runs[i], request->mutable_tables(static_cast<int>(i))->mutable_keys());
+    return true;
+  });
+}
+
+absl::StatusOr<RefusedRows> CollectRefused(const ServerGroup& group, const PushCalls& calls) {
+  RefusedRows refused;
+  for (size_t call = 0; call < calls.size(); ++call) {
+    const PushReply& reply = calls.reply(call);
+    refused.count += reply.refused_count();
+    for (const KeyStatus& row : reply.refused()) {
+      if (row.table() >= group.tables().size()) {
+        return absl::InvalidArgumentError(absl::StrCat("a server refused a row of table ", row.table(), ", which does not exist"));
+      }
+      refused.rows.push_back(row);
+    }
+  }
+  return refused;
+}
+
+absl::Status ReportRefused(const ServerGroup& group, int64_t step, const PushCalls& calls) {
+  WEIR_ASSIGN_OR_RETURN(const RefusedRows refused, CollectRefused(group, calls));
+  if (refused.rows.empty()) return absl::OkStatus();
+  const KeyStatus& first = refused.rows.front();
+  spdlog::warn("step {}: {} rows were left as they were because their gradients are not finite, the first is key {} of table {}", step,
+               refused.count, first.key(), group.tables()[first.table()].name);
+  return absl::OkStatus();
+}
+
+}  // namespace weir::client

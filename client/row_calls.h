@@ -1,0 +1,73 @@
+// Row scope on the wire: requests of a step's parts, and rows out of their replies.
+#ifndef WEIR_CLIENT_ROW_CALLS_H_
+#define WEIR_CLIENT_ROW_CALLS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/call_splitter.h"
+#include "client/pending_calls.h"
+#include "client/server_group.h"
+#include "proto/data_service.pb.h"
+
+namespace weir::client {
+
+// A lookup or push of a part, without keys and values: who asks, what for, which step.
+LookupRequest LookupOf(const ServerGroup& group, int64_t step, LookupRequest::Purpose purpose, const CallPart& part);
+PushRequest PushOf(const ServerGroup& group, int64_t step, uint32_t samples, const CallPart& part);
+
+// REQUIRES: strictly increasing keys for CODING_SORTED_DELTA.
+void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding coding, TableKeys* out);
+
+// The rows of one step: what is asked for and where it goes. All tables have the same width.
+struct RowStep {
+  int64_t step = 0;
+  uint32_t samples = 0;
+  uint32_t dim = 0;
+  TableKeys::Coding coding = TableKeys::CODING_SORTED_DELTA;
+  absl::Span<const TableBatch> tables;
+  absl::Span<const CallPart> parts;
+};
+
+struct RowAnswer {
+  LookupRequest::Purpose purpose = LookupRequest::PURPOSE_EVALUATE;
+  LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
+};
+
+// Starts a lookup of each part that has keys.
+void StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls);
+
+// Writes the rows of successful lookups (all rows of all tables x dim); adds to `initial`, when given, how many of them were initial
+// values. Errors name the server: what it answered is not what was asked for.
+absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial);
+
+enum class PushKeys {
+  kSend,
+  kTicket,  // a part that was looked up for training names its ticket instead
+};
+
+// Starts a push of every part; frames[i] belongs to run i, counted over all parts.
+void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys, std::vector<std::string> frames, PushCalls* calls);
+
+// Waits for the calls of StartRowPushes. A server that does not hold a ticket (it says FAILED_PRECONDITION) gets the part again, with keys.
+absl::Status WaitForRowPushes(const RowStep& step, PushCalls* calls);
+
+// Rows that servers left out of a push because their gradient was not finite.
+struct RefusedRows {
+  std::vector<KeyStatus> rows;  // as many as the servers named
+  uint64_t count = 0;           // all
+};
+
+// From the replies of finished pushes. INVALID_ARGUMENT: a table that does not exist.
+absl::StatusOr<RefusedRows> CollectRefused(const ServerGroup& group, const PushCalls& calls);
+
+// Collects, and logs one warning when anything was refused.
+absl::Status ReportRefused(const ServerGroup& group, int64_t step, const PushCalls& calls);
+
+}  // namespace weir::client
+
+#endif  // WEIR_CLIENT_ROW_CALLS_H_
