@@ -1,0 +1,183 @@
+#include "server/table/table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/optimizer/row_optimizer_registry.h"
+#include "xxhash.h"
+
+namespace weir::server {
+namespace {
+
+// Enough misses in flight to hide memory latency; few enough that what was prefetched is still in the first cache when it is used.
+constexpr size_t kWindowKeys = 64;
+// ThreadSanitizer follows at most 64 locks held at a time.
+constexpr uint32_t kWindowShards = 32;
+
+uint32_t FirstShardOf(uint32_t server, uint32_t shard_count, uint32_t server_count) {
+  return static_cast<uint32_t>((uint64_t{server} * shard_count + server_count - 1) / server_count);
+}
+
+}  // namespace
+
+uint32_t ShardRange::first() const { return FirstShardOf(server_index, shard_count, server_count); }
+uint32_t ShardRange::end() const { return FirstShardOf(server_index + 1, shard_count, server_count); }
+
+// The locks of a window's shards. They are taken in ascending order, so two windows cannot wait for each other.
+class Table::WindowLock {
+ public:
+  WindowLock(const std::vector<std::unique_ptr<Shard>>& shards, absl::Span<const PlacedKey> window) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (const PlacedKey& key : window) {
+      Mutex* const mu = &shards[key.shard]->mu;
+      if (count_ > 0 && held_[count_ - 1] == mu) continue;
+      mu->Lock();
+      held_[count_++] = mu;
+    }
+  }
+  ~WindowLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    while (count_ > 0) held_[--count_]->Unlock();
+  }
+  WindowLock(const WindowLock&) = delete;
+  WindowLock& operator=(const WindowLock&) = delete;
+
+ private:
+  uint32_t count_ = 0;
+  Mutex* held_[kWindowShards];
+};
+
+absl::StatusOr<std::unique_ptr<Table>> Table::Create(uint32_t index, TableSpec spec, uint64_t seed, ShardRange shards, SlabArena* arena) {
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RowOptimizer> optimizer, MakeRowOptimizer(spec.optimizer, spec.dim));
+  InitializerStream stream;
+  stream.seed = seed;
+  stream.table = index;
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RowInitializer> initializer, MakeRowInitializer(spec.initializer, stream));
+  return std::unique_ptr<Table>(new Table(index, std::move(spec), shards, arena, std::move(optimizer), std::move(initializer)));
+}
+
+Table::Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
+             std::unique_ptr<RowInitializer> initializer)
+    : index_(index), spec_(std::move(spec)), range_(range), optimizer_(std::move(optimizer)), initializer_(std::move(initializer)) {
+  const RowLayout layout{spec_.dim, optimizer_->slot_floats()};
+  shards_.reserve(range_.end() - range_.first());
+  for (uint32_t shard = range_.first(); shard < range_.end(); ++shard) shards_.push_back(std::make_unique<Shard>(index_, layout, arena));
+}
+
+absl::Status Table::NotOwned(uint32_t position, Key key, uint32_t shard) const {
+  return absl::InvalidArgumentError(absl::StrCat("table ", spec_.name, ": key ", key, " at ", position, " is of shard ", shard,
+                                                 " of server ", ServerOfShard(shard, range_.shard_count, range_.server_count),
+                                                 ", but this is server ", range_.server_index, " of ", range_.server_count, " with ",
+                                                 range_.shard_count, " shards in all: route keys by the shard map"));
+}
+
+absl::Status Table::CheckOwned(absl::Span<const Key> keys) const {
+  const uint32_t first = range_.first();
+  const uint32_t count = range_.end() - first;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const uint32_t shard = ShardOfKey(index_, keys[i], range_.shard_count);
+    if (shard - first >= count) return NotOwned(static_cast<uint32_t>(i), keys[i], shard);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Table::PlacedKey>> Table::Place(absl::Span<const Key> keys) const {
+  const uint32_t first = range_.first();
+  std::vector<PlacedKey> unordered(keys.size());
+  std::vector<uint32_t> ends(shards_.size() + 1, 0);
+  for (uint32_t i = 0; i < keys.size(); ++i) {
+    const uint64_t hash = Mix64(index_, keys[i]);  // as in ShardOfKey, whose hash the index shares
+    const uint32_t shard = static_cast<uint32_t>(hash % range_.shard_count) - first;
+    if (shard >= shards_.size()) return NotOwned(i, keys[i], shard + first);
+    unordered[i] = {i, shard, RowStore::IndexHash(hash)};
+    ++ends[shard + 1];
+  }
+  for (size_t shard = 1; shard < ends.size(); ++shard) ends[shard] += ends[shard - 1];
+  std::vector<PlacedKey> placed(keys.size());
+  for (const PlacedKey& key : unordered) placed[ends[key.shard]++] = key;
+  return placed;
+}
+
+absl::Span<const Table::PlacedKey> Table::NextWindow(absl::Span<const PlacedKey> placed) {
+  uint32_t shards = 0;
+  size_t size = 0;
+  while (size < placed.size() && size < kWindowKeys) {
+    const bool new_shard = size == 0 || placed[size].shard != placed[size - 1].shard;
+    if (new_shard && ++shards > kWindowShards) break;
+    ++size;
+  }
+  return placed.first(size);
+}
+
+void Table::Prefetch(absl::Span<const PlacedKey> window) const {
+  for (const PlacedKey& key : window) shards_[key.shard]->rows.PrefetchIndex(key.hash);
+  for (const PlacedKey& key : window) shards_[key.shard]->rows.PrefetchRow(key.hash);
+}
+
+absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const {
+  WEIR_ASSIGN_OR_RETURN(const std::vector<PlacedKey> placed, Place(keys));
+  std::vector<uint32_t> missing;
+  for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
+    const absl::Span<const PlacedKey> window = NextWindow(rest);
+    rest.remove_prefix(window.size());
+    WindowLock lock(shards_, window);
+    Prefetch(window);
+    for (const PlacedKey& key : window) {
+      const float* const weights = shards_[key.shard]->rows.Find(keys[key.position], key.hash);
+      if (weights == nullptr) {
+        missing.push_back(key.position);
+      } else {
+        std::memcpy(rows.data() + size_t{key.position} * dim(), weights, dim() * sizeof(float));
+      }
+    }
+  }
+  for (uint32_t position : missing) initializer_->Fill(keys[position], rows.subspan(size_t{position} * dim(), dim()));
+  return static_cast<uint32_t>(missing.size());
+}
+
+void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, float scale) {
+  const std::vector<PlacedKey> placed = *Place(keys);
+  RowUpdate updates[kWindowKeys];
+  for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
+    const absl::Span<const PlacedKey> window = NextWindow(rest);
+    rest.remove_prefix(window.size());
+    WindowLock lock(shards_, window);
+    Prefetch(window);
+    for (size_t i = 0; i < window.size(); ++i) {
+      RowStore& store = shards_[window[i].shard]->rows;
+      const Key key = keys[window[i].position];
+      float* weights = store.Find(key, window[i].hash);
+      if (weights == nullptr) {
+        weights = store.Insert(key, window[i].hash);
+        initializer_->Fill(key, absl::MakeSpan(weights, dim()));
+        optimizer_->InitializeSlots(absl::MakeSpan(weights + dim(), optimizer_->slot_floats()));
+      }
+      updates[i] = {weights, weights + dim(), gradients.data() + size_t{window[i].position} * dim()};
+    }
+    optimizer_->Update(absl::MakeSpan(updates, window.size()), scale);
+  }
+}
+
+TableSize Table::Size() const {
+  TableSize size;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    MutexLock lock(&shard->mu);
+    size.rows += shard->rows.rows();
+    size.payload_bytes += shard->rows.rows() * shard->rows.layout().payload_bytes();
+    size.memory_bytes += shard->rows.memory_bytes();
+  }
+  return size;
+}
+
+uint64_t Table::Fingerprint() const {
+  uint64_t sum = 0;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    MutexLock lock(&shard->mu);
+    const size_t row_bytes = shard->rows.layout().row_bytes();
+    shard->rows.ForEach([&](const char* row) { sum += XXH3_64bits_withSeed(row, row_bytes, index_); });
+  }
+  return sum;
+}
+
+}  // namespace weir::server

@@ -1,0 +1,100 @@
+// One table on one server: its rows in the shards that the server owns, what they start from and how they are updated.
+#ifndef WEIR_SERVER_TABLE_TABLE_H_
+#define WEIR_SERVER_TABLE_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/key.h"
+#include "base/mutex.h"
+#include "proto/job_tables.h"
+#include "server/initializer/row_initializer.h"
+#include "server/optimizer/row_optimizer.h"
+#include "server/storage/row_store.h"
+#include "server/storage/slab_arena.h"
+
+namespace weir::server {
+
+// The shards of a server: [first, end) of shard_count.
+struct ShardRange {
+  uint32_t server_index = 0;
+  uint32_t server_count = 1;
+  uint32_t shard_count = 1;
+
+  uint32_t first() const;
+  uint32_t end() const;
+};
+
+struct TableSize {
+  uint64_t rows = 0;
+  uint64_t payload_bytes = 0;  // weights and slots
+  uint64_t memory_bytes = 0;   // with keys, index and what is not used yet
+};
+
+// Thread-safe: a lock for each shard, held for a few rows at a time and never while something else is waited for. A lookup sees each row
+// whole, but may see some rows before and some after an Apply that runs beside it: what must not mix is kept apart by steps
+// (training_steps.h).
+class Table {
+ public:
+  // `index` is the table's place in the job; `arena` outlives the table. INVALID_ARGUMENT: settings that no optimizer or initializer knows.
+  static absl::StatusOr<std::unique_ptr<Table>> Create(uint32_t index, TableSpec spec, uint64_t seed, ShardRange shards, SlabArena* arena);
+
+  const TableSpec& spec() const { return spec_; }
+  uint32_t index() const { return index_; }
+  uint32_t dim() const { return spec_.dim; }
+
+  // Writes the row of keys[i], any order, duplicates allowed, to rows[i * dim, +dim), and returns how many of the keys have no row: they
+  // answer their initial value, and nothing is created. INVALID_ARGUMENT, naming the key: another server owns it. REQUIRES: rows.size() ==
+  // keys.size() * dim.
+  absl::StatusOr<uint32_t> Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const;
+
+  // One optimizer step with gradients * scale for each key; a missing row is created at its initial value first. REQUIRES: distinct keys
+  // that CheckOwned has passed, finite gradients, gradients.size() == keys.size() * dim.
+  void Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, float scale);
+
+  // INVALID_ARGUMENT, naming the first key that another server owns.
+  absl::Status CheckOwned(absl::Span<const Key> keys) const;
+
+  TableSize Size() const;
+  // Sum over rows, modulo 2^64, of a hash of table, key, weights and slots: independent of order and placement.
+  uint64_t Fingerprint() const;
+
+ private:
+  struct Shard {
+    Shard(uint32_t table, RowLayout layout, SlabArena* arena) : rows(table, layout, arena) {}
+    Mutex mu;
+    RowStore rows;  // guarded by mu; whole windows of shards are locked at a time, which annotations cannot say
+  };
+  // A key of a batch, placed.
+  struct PlacedKey {
+    uint32_t position = 0;  // in the batch
+    uint32_t shard = 0;     // index in shards_
+    uint32_t hash = 0;      // RowStore::IndexHash
+  };
+  class WindowLock;
+
+  Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
+        std::unique_ptr<RowInitializer> initializer);
+
+  absl::Status NotOwned(uint32_t position, Key key, uint32_t shard) const;
+  // The keys, grouped by shard in ascending order.
+  absl::StatusOr<std::vector<PlacedKey>> Place(absl::Span<const Key> keys) const;
+  // The first keys of `placed` that are worked on under one lock: bounded in keys (misses in flight) and shards (locks held).
+  static absl::Span<const PlacedKey> NextWindow(absl::Span<const PlacedKey> placed);
+  void Prefetch(absl::Span<const PlacedKey> window) const;
+
+  const uint32_t index_;
+  const TableSpec spec_;
+  const ShardRange range_;
+  const std::unique_ptr<RowOptimizer> optimizer_;
+  const std::unique_ptr<RowInitializer> initializer_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
+};
+
+}  // namespace weir::server
+
+#endif  // WEIR_SERVER_TABLE_TABLE_H_
