@@ -26,8 +26,8 @@ class DenseModel {
  public:
   virtual ~DenseModel() = default;
 
-  // logits[i] of samples_count samples. dense: samples x dense_features; pooled: samples x sparse_features x dim. The inputs must stay unchanged until
-  // Backward. A batch of 0 samples is legal.
+  // logits[i] of each sample. dense: samples x dense_features; pooled: samples x sparse_features x dim. The inputs must stay
+  // unchanged until Backward. A batch of 0 samples is legal.
   virtual void Forward(uint32_t samples, absl::Span<const float> dense, absl::Span<const float> pooled, absl::Span<float> logits) = 0;
 
   // Of the last Forward: given d loss / d logits, writes d loss / d pooled and replaces gradients() with the sums over the samples.
@@ -38,8 +38,8 @@ class DenseModel {
   virtual const std::vector<ParameterSlice>& layers() const = 0;
 };
 
-// Parameters are drawn as a pure function of the seed (weights normal with variance 2 / (in + out), bias normal with variance 1 / out, as Facebook's
-// DLRM does).
+// Parameters are drawn as a pure function of the seed (weights normal with variance 2 / (in + out), bias normal with variance 1 / out, as
+// Facebook's DLRM does). INVALID_ARGUMENT: widths that do not fit together, or more parameters than kFrameEntriesMax.
 absl::StatusOr<std::unique_ptr<DenseModel>> CreateDenseModel(const Model& model, const DataSchema& schema, uint32_t dim, uint64_t seed);
 
 // Updates parameters by summed gradients times `scale` (1, or 1 / samples of the step for a mean). Single-threaded.
@@ -49,6 +49,7 @@ class DenseOptimizer {
   virtual void Update(absl::Span<float> parameters, absl::Span<const float> gradients, float scale) = 0;
 };
 
+// config: validated, defaults set. INVALID_ARGUMENT: a type that dense layers cannot have.
 absl::StatusOr<std::unique_ptr<DenseOptimizer>> CreateDenseOptimizer(const Optimizer& config, size_t size);
 
 }  // namespace weir::worker
