@@ -1,0 +1,115 @@
+// One training step of the paper's DLRM on one core, against nothing but its matrix products: the bound of any implementation on the same
+// matrix library. The bare products run between the steps, so that both see the same machine. Counters: samples/s; GFLOP/s of the step;
+// GFLOP/s of the products (sgemm); the step's share of that (of_sgemm).
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "base/key.h"
+#include "worker/dense_model.h"
+#include "worker/matrix.h"
+
+namespace weir::worker {
+namespace {
+
+constexpr uint32_t kDim = 16;
+constexpr uint32_t kDenseFeatures = 13;
+constexpr uint32_t kSparseFeatures = 26;
+// A sample, forward and backward: 486 k multiply-adds in each of three passes (output, input gradient, weight gradient).
+constexpr double kTrainFlops = 2.0 * 3 * 486'000;
+
+struct LayerShape {
+  size_t inputs;
+  size_t outputs;
+};
+constexpr LayerShape kLayers[] = {{13, 512}, {512, 256}, {256, 64}, {64, 16}, {367, 512}, {512, 256}, {256, 1}};
+
+std::vector<float> RandomVector(size_t size, uint64_t stream) {
+  std::vector<float> values(size);
+  for (size_t i = 0; i < size; ++i) values[i] = static_cast<float>(KeyedUniform(stream, i) - 0.5);
+  return values;
+}
+
+std::unique_ptr<DenseModel> PaperModel() {
+  Model model;
+  model.set_type(Model::TYPE_DLRM);
+  for (const uint32_t width : {512u, 256u, 64u, kDim}) model.add_bottom(width);
+  for (const uint32_t width : {512u, 256u, 1u}) model.add_top(width);
+  DataSchema schema;
+  schema.dense_features = kDenseFeatures;
+  schema.sparse_features.resize(kSparseFeatures);
+  return *CreateDenseModel(model, schema, kDim, 1);
+}
+
+// The matrix products of one step, over buffers of the same sizes.
+class BareProducts {
+ public:
+  explicit BareProducts(size_t samples) {
+    for (const LayerShape& shape : kLayers) {
+      layers_.push_back({{samples, shape.inputs}, {shape.outputs, shape.inputs}, {samples, shape.outputs}});
+    }
+  }
+
+  void Run() const {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const Layer& layer = layers_[i];
+      Multiply(Product::kABt, layer.input.matrix, layer.weights.matrix, Into::kOverwrite, layer.output.matrix);
+      Multiply(Product::kAtB, layer.output.matrix, layer.input.matrix, Into::kOverwrite, layer.weights.matrix);
+      // Nobody wants the gradient of the dense features.
+      if (i > 0) Multiply(Product::kAB, layer.output.matrix, layer.weights.matrix, Into::kOverwrite, layer.input.matrix);
+    }
+  }
+
+ private:
+  struct Operand {
+    Operand(size_t rows, size_t columns) : memory(rows * columns), matrix{memory.data(), rows, columns, columns} {}
+    std::vector<float> memory;
+    Matrix matrix;
+  };
+  struct Layer {
+    Operand input;
+    Operand weights;
+    Operand output;
+  };
+
+  std::vector<Layer> layers_;
+};
+
+void BM_DlrmStep(benchmark::State& state) {
+  SetMatrixThreads(1);
+  const auto samples = static_cast<uint32_t>(state.range(0));
+  const std::unique_ptr<DenseModel> model = PaperModel();
+  const std::vector<float> dense = RandomVector(samples * kDenseFeatures, 1);
+  const std::vector<float> pooled = RandomVector(size_t{samples} * kSparseFeatures * kDim, 2);
+  const std::vector<float> logit_gradient = RandomVector(samples, 3);
+  std::vector<float> logits(samples), pooled_gradient(pooled.size());
+  const BareProducts products(samples);
+
+  using Clock = std::chrono::steady_clock;
+  Clock::duration in_steps{}, in_products{};
+  for (auto _ : state) {
+    const Clock::time_point start = Clock::now();
+    model->Forward(samples, dense, pooled, absl::MakeSpan(logits));
+    model->Backward(logit_gradient, absl::MakeSpan(pooled_gradient));
+    const Clock::time_point middle = Clock::now();
+    products.Run();
+    in_products += Clock::now() - middle;
+    in_steps += middle - start;
+    state.SetIterationTime(std::chrono::duration<double>(middle - start).count());
+  }
+  const double total = static_cast<double>(state.iterations()) * samples;
+  const double step_rate = total / std::chrono::duration<double>(in_steps).count();
+  const double product_rate = total / std::chrono::duration<double>(in_products).count();
+  state.counters["samples/s"] = step_rate;
+  state.counters["GFLOP/s"] = step_rate * kTrainFlops / 1e9;
+  state.counters["sgemm"] = product_rate * kTrainFlops / 1e9;
+  state.counters["of_sgemm"] = step_rate / product_rate;
+}
+BENCHMARK(BM_DlrmStep)->Arg(128)->Arg(1024)->Arg(2048)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace weir::worker
+
+BENCHMARK_MAIN();
