@@ -73,7 +73,7 @@ absl::Status RowSurvey::CountTraining() {
 absl::Status RowSurvey::EndTraining() {
   if (test_last_rows_ > 0 && counted_ <= test_last_rows_) {
     error_ = absl::FailedPreconditionError(absl::StrCat("data.test_last_rows is ", test_last_rows_, ", but the training files have only ",
-                                                        counted_, " rows in all; hold out fewer"));
+                                                        counted_.load(), " rows in all; hold out fewer"));
     return error_;
   }
   train_rows_ = std::min(counted_ - test_last_rows_, train_rows_max_);
