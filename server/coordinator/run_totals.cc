@@ -1,0 +1,182 @@
+#include "server/coordinator/run_totals.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/limits.h"
+
+namespace weir::server {
+namespace {
+
+constexpr size_t kCodecsMax = 2 * size_t{kTablesMax} + 4096;  // lookup and push of every table, and layers
+constexpr size_t kCodecNameBytesMax = 256;
+
+bool IsHistogram(const google::protobuf::RepeatedField<uint32_t>& bins) { return bins.empty() || bins.size() == kScoreBins; }
+
+absl::Status Check(const WorkerProgress& progress) {
+  if (!IsHistogram(progress.window().positives()) || !IsHistogram(progress.window().negatives())) {
+    return absl::InvalidArgumentError(absl::StrCat("a score histogram has ", kScoreBins, " bins or none"));
+  }
+  if (static_cast<size_t>(progress.codecs_size()) > kCodecsMax)
+    return absl::InvalidArgumentError(absl::StrCat("at most ", kCodecsMax, " codecs report"));
+  for (const CodecReport& codec : progress.codecs()) {
+    if (codec.edge().size() > kCodecNameBytesMax || codec.name().size() > kCodecNameBytesMax) {
+      return absl::InvalidArgumentError(absl::StrCat("a codec's edge and name have at most ", kCodecNameBytesMax, " bytes"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+uint64_t Minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+}  // namespace
+
+void QualityWindow::Add(const TrainingWindow& window) {
+  samples_ += window.samples();
+  logloss_sum_ += window.logloss_sum();
+  for (int bin = 0; bin < window.positives_size(); ++bin) positives_[bin] += window.positives(bin);
+  for (int bin = 0; bin < window.negatives_size(); ++bin) negatives_[bin] += window.negatives(bin);
+}
+
+double QualityWindow::logloss() const {
+  return samples_ > 0 ? logloss_sum_ / static_cast<double>(samples_) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double QualityWindow::auc() const { return samples_ > 0 ? AucOfBins(positives_, negatives_) : std::numeric_limits<double>::quiet_NaN(); }
+
+void AddWireBytes(const WireBytes& bytes, WireBytes* sum) {
+  sum->set_lookup_request(sum->lookup_request() + bytes.lookup_request());
+  sum->set_lookup_reply(sum->lookup_reply() + bytes.lookup_reply());
+  sum->set_push(sum->push() + bytes.push());
+  sum->set_dense(sum->dense() + bytes.dense());
+  sum->set_control(sum->control() + bytes.control());
+}
+
+WireBytes SubtractWireBytes(const WireBytes& bytes, const WireBytes& part) {
+  WireBytes rest;
+  rest.set_lookup_request(Minus(bytes.lookup_request(), part.lookup_request()));
+  rest.set_lookup_reply(Minus(bytes.lookup_reply(), part.lookup_reply()));
+  rest.set_push(Minus(bytes.push(), part.push()));
+  rest.set_dense(Minus(bytes.dense(), part.dense()));
+  rest.set_control(Minus(bytes.control(), part.control()));
+  return rest;
+}
+
+absl::Status RunTotals::Add(const Beat& beat, const WorkerProgress& progress) {
+  if (absl::Status status = Check(progress); !status.ok()) return status;
+  Worker& worker = workers_[beat.rank];
+  if (beat.sequence <= worker.sequence) return absl::OkStatus();
+  worker.sequence = beat.sequence;
+  worker.phase = progress.phase();
+  worker.samples = progress.samples();
+  worker.steps = progress.steps();
+  worker.bad_rows = progress.bad_rows();
+  worker.wait_seconds = progress.wait_seconds();
+  worker.wire_bytes = progress.wire_bytes();
+  AddWindow(progress.window(), beat.now);
+  if (beat.rank == 0) {
+    for (const CodecReport& codec : progress.codecs()) AddCodec(codec);
+  }
+  return absl::OkStatus();
+}
+
+void RunTotals::AddWindow(const TrainingWindow& window, absl::Time now) {
+  if (window.samples() == 0) return;
+  if (this_second_.samples() == 0) {
+    this_second_began_ = now;
+  } else if (now - this_second_began_ >= absl::Seconds(1)) {
+    last_second_ = this_second_;
+    this_second_ = QualityWindow();
+    this_second_began_ = now;
+  }
+  this_second_.Add(window);
+  line_.Add(window);
+}
+
+void RunTotals::AddCodec(const CodecReport& report) {
+  const std::pair<std::string, std::string> name(report.edge(), report.name());
+  if (line_codecs_.size() >= kCodecsMax && line_codecs_.find(name) == line_codecs_.end()) return;
+  CodecReport& sum = line_codecs_[name];
+  const uint64_t entries = sum.entries() + report.entries();
+  const uint64_t kept = sum.kept() + report.kept();
+  sum = report;
+  sum.set_entries(entries);
+  sum.set_kept(kept);
+}
+
+void RunTotals::AddLeave(const LeaveRequest& request) {
+  Worker& worker = workers_[request.index()];
+  worker.phase = WorkerProgress::PHASE_DONE;
+  worker.samples = request.samples();
+  worker.bad_rows = request.bad_rows();
+  worker.wait_seconds = request.wait_seconds();
+  worker.train_seconds = request.train_seconds();
+  worker.wire_bytes = request.wire_bytes();
+  worker.wire_bytes_evaluation = request.wire_bytes_evaluation();
+}
+
+uint64_t RunTotals::samples() const {
+  uint64_t sum = 0;
+  for (const Worker& worker : workers_) sum += worker.samples;
+  return sum;
+}
+
+int64_t RunTotals::steps() const {
+  int64_t furthest = 0;
+  for (const Worker& worker : workers_) furthest = std::max(furthest, worker.steps);
+  return furthest;
+}
+
+uint64_t RunTotals::bad_rows() const {
+  uint64_t sum = 0;
+  for (const Worker& worker : workers_) sum += worker.bad_rows;
+  return sum;
+}
+
+double RunTotals::wait_seconds() const {
+  double sum = 0;
+  for (const Worker& worker : workers_) sum += worker.wait_seconds;
+  return sum;
+}
+
+double RunTotals::train_seconds() const {
+  double longest = 0;
+  for (const Worker& worker : workers_) longest = std::max(longest, worker.train_seconds);
+  return longest;
+}
+
+WireBytes RunTotals::wire_bytes() const {
+  WireBytes sum;
+  for (const Worker& worker : workers_) AddWireBytes(worker.wire_bytes, &sum);
+  return sum;
+}
+
+WireBytes RunTotals::wire_bytes_evaluation() const {
+  WireBytes sum;
+  for (const Worker& worker : workers_) AddWireBytes(worker.wire_bytes_evaluation, &sum);
+  return sum;
+}
+
+bool RunTotals::AllPastTraining() const {
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [](const Worker& worker) { return worker.phase >= WorkerProgress::PHASE_EVALUATING; });
+}
+
+std::pair<QualityWindow, std::vector<CodecLine>> RunTotals::TakeLine() {
+  std::vector<CodecLine> codecs;
+  for (const auto& [name, sum] : line_codecs_) {
+    CodecLine line;
+    line.edge = name.first;
+    line.name = name.second;
+    line.density = sum.entries() > 0 ? static_cast<double>(sum.kept()) / static_cast<double>(sum.entries()) : 0;
+    line.threshold = sum.threshold();
+    line.residual_ratio = sum.gradient_norm() > 0 ? sum.residual_norm() / sum.gradient_norm() : 0;
+    codecs.push_back(std::move(line));
+  }
+  line_codecs_.clear();
+  return {std::exchange(line_, QualityWindow()), std::move(codecs)};
+}
+
+}  // namespace weir::server
