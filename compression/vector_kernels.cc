@@ -65,19 +65,18 @@ uint32_t AddInto(absl::Span<const float> a, absl::Span<const float> b, float* ou
 }
 
 double SumOfSquares(absl::Span<const float> values) {
-  const Floats d;
-  const size_t lanes = hn::Lanes(d);
-  const hn::RebindToFloat<hn::RepartitionToWide<Ints>> wide;
-  const hn::Half<Floats> half;
-  auto low = hn::Zero(wide), high = low;
+  const hn::ScalableTag<double> wide;
+  const hn::Rebind<float, decltype(wide)> d;
+  const size_t lanes = hn::Lanes(wide);
+  auto sum0 = hn::Zero(wide), sum1 = sum0;
   size_t i = 0;
-  for (; i + lanes <= values.size(); i += lanes) {
-    const auto v0 = hn::PromoteTo(wide, hn::LoadU(half, &values[i]));
-    const auto v1 = hn::PromoteTo(wide, hn::LoadU(half, &values[i + lanes / 2]));
-    low = hn::MulAdd(v0, v0, low);
-    high = hn::MulAdd(v1, v1, high);
+  for (; i + 2 * lanes <= values.size(); i += 2 * lanes) {
+    const auto v0 = hn::PromoteTo(wide, hn::LoadU(d, &values[i]));
+    const auto v1 = hn::PromoteTo(wide, hn::LoadU(d, &values[i + lanes]));
+    sum0 = hn::MulAdd(v0, v0, sum0);
+    sum1 = hn::MulAdd(v1, v1, sum1);
   }
-  double sum = hn::GetLane(hn::SumOfLanes(wide, hn::Add(low, high)));
+  double sum = hn::GetLane(hn::SumOfLanes(wide, hn::Add(sum0, sum1)));
   for (; i < values.size(); ++i) sum += static_cast<double>(values[i]) * values[i];
   return sum;
 }

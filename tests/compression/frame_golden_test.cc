@@ -1,0 +1,105 @@
+// Frames that were written once are read for ever: tests/golden/frames.golden holds them, with what they say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "compression/frame.h"
+#include "compression/key_codec.h"
+
+namespace weir::compression {
+namespace {
+
+// Lines "name: hex bytes", spaces between the fields; '#' begins a comment.
+std::map<std::string, std::string> ReadGolden() {
+  std::map<std::string, std::string> bytes_of_name;
+  std::ifstream file("tests/golden/frames.golden");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (line.empty() || line[0] == '#' || colon == std::string::npos) continue;
+    std::string hex = line.substr(colon + 1);
+    hex.erase(std::remove(hex.begin(), hex.end(), ' '), hex.end());
+    bytes_of_name[line.substr(0, colon)] = absl::HexStringToBytes(hex);
+  }
+  return bytes_of_name;
+}
+
+struct GoldenFrame {
+  const char* name;
+  ValueType type;
+  uint32_t size;
+  std::vector<uint32_t> positions;
+  std::vector<float> values;
+};
+
+std::vector<GoldenFrame> GoldenFrames() {
+  return {
+      {"dense fp32", ValueType::kFp32, 3, {0, 1, 2}, {1.0f, -2.5f, 0.1f}},
+      {"dense fp16", ValueType::kFp16, 3, {0, 1, 2}, {1.0f, -2.5f, 0.1f}},
+      {"bitmap fp32", ValueType::kFp32, 20, {0, 3, 8, 19}, {1.0f, -2.0f, 0.5f, 4.0f}},
+      {"bitmap fp16", ValueType::kFp16, 20, {0, 3, 8, 19}, {1.0f, -2.0f, 0.5f, 4.0f}},
+      {"gaps fp32", ValueType::kFp32, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
+      {"gaps fp16", ValueType::kFp16, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
+      {"nothing kept", ValueType::kFp32, 100, {}, {}},
+      {"no entries", ValueType::kFp32, 0, {}, {}},
+  };
+}
+
+TEST(FrameGoldenTest, FramesAreWrittenAndReadAsEver) {
+  std::map<std::string, std::string> golden = ReadGolden();
+  for (const GoldenFrame& expected : GoldenFrames()) {
+    const std::string& bytes = golden[expected.name];
+    std::string frame;
+    ASSERT_TRUE(EncodeSparse(expected.size, expected.positions, expected.values, expected.type, &frame).ok());
+    EXPECT_EQ(absl::BytesToHexString(frame), absl::BytesToHexString(bytes)) << expected.name;
+    const auto entries = DecodeSparse(bytes, expected.size);
+    ASSERT_TRUE(entries.ok()) << expected.name << ": " << entries.status();
+    EXPECT_EQ(entries->positions, expected.positions) << expected.name;
+    for (size_t i = 0; i < entries->values.size(); ++i) {
+      EXPECT_EQ(entries->values[i], expected.type == ValueType::kFp16 ? RoundToFp16(expected.values[i]) : expected.values[i]);
+    }
+  }
+}
+
+TEST(FrameGoldenTest, ImpliedIsWrittenAndReadAsEver) {
+  const std::string bytes = ReadGolden()["implied fp16"];
+  std::string frame;
+  ASSERT_TRUE(EncodeImplied({0.5f, -8.0f}, ValueType::kFp16, &frame).ok());
+  EXPECT_EQ(absl::BytesToHexString(frame), absl::BytesToHexString(bytes));
+  std::vector<float> values(2);
+  ASSERT_TRUE(DecodeImplied(bytes, absl::MakeSpan(values)).ok());
+  EXPECT_EQ(values, (std::vector<float>{0.5f, -8.0f}));
+}
+
+TEST(FrameGoldenTest, KeysAreWrittenAndReadAsEver) {
+  std::map<std::string, std::string> golden = ReadGolden();
+  const std::vector<Key> keys = {3, 4, 132, 0x8000000000000000};
+  std::string sorted, raw;
+  EncodeKeysSorted(keys, &sorted);
+  EncodeKeysRaw(keys, &raw);
+  EXPECT_EQ(absl::BytesToHexString(sorted), absl::BytesToHexString(golden["keys sorted"]));
+  EXPECT_EQ(absl::BytesToHexString(raw), absl::BytesToHexString(golden["keys raw"]));
+  EXPECT_EQ(*DecodeKeysSorted(golden["keys sorted"], 4), keys);
+  EXPECT_EQ(*DecodeKeysRaw(golden["keys raw"], 4), keys);
+}
+
+// The worked example of the paper is one of the golden frames, byte for byte.
+TEST(FrameGoldenTest, FormatPaperShowsAGoldenFrame) {
+  std::stringstream paper;
+  paper << std::ifstream("compression/FORMAT.md").rdbuf();
+  std::ifstream file("tests/golden/frames.golden");
+  std::string example;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("gaps fp16: ", 0) == 0) example = line.substr(line.find(':') + 2);
+  }
+  ASSERT_NE(example, "");
+  EXPECT_NE(paper.str().find(example), std::string::npos) << "compression/FORMAT.md lacks the line " << example;
+}
+
+}  // namespace
+}  // namespace weir::compression

@@ -1,0 +1,148 @@
+// What is not a well-formed frame is refused by every decoder, before memory is taken and without a trace in the output.
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "base/limits.h"
+#include "compression/frame.h"
+#include "tests/compression/sample_values.h"
+
+namespace weir::compression {
+namespace {
+
+// With the checksum that belongs to it: what only a hostile or broken encoder sends.
+std::string Sealed(absl::string_view hex) {
+  std::string frame = absl::HexStringToBytes(hex);
+  const uint32_t checksum = static_cast<uint32_t>(XXH3_64bits(frame.data(), frame.size()));
+  for (int shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<char>(checksum >> shift & 0xff));
+  return frame;
+}
+
+// The status of all decoders, which must agree and leave the output alone.
+absl::Status Refusal(absl::string_view frame, uint32_t size) {
+  const absl::Status status = DecodeHeader(frame).status();
+  std::vector<float> out(size, 7.0f);
+  for (const absl::Status& other : {DecodeInto(frame, absl::MakeSpan(out)), DecodeAdd(frame, absl::MakeSpan(out)),
+                                    DecodeSparse(frame, size).status(), DecodeImplied(frame, absl::MakeSpan(out))}) {
+    EXPECT_EQ(other.code(), status.code()) << other << " but " << status;
+  }
+  EXPECT_EQ(out, std::vector<float>(size, 7.0f));
+  return status;
+}
+
+std::vector<std::string> GoodFrames() {
+  std::vector<std::string> frames;
+  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16}) {
+    EXPECT_TRUE(EncodeDense(NormalValues(20, 1), type, &frames.emplace_back()).ok());
+    EXPECT_TRUE(EncodeImplied(NormalValues(20, 2), type, &frames.emplace_back()).ok());
+    for (const double density : {0.02, 0.3}) {
+      const std::vector<uint32_t> positions = RandomPositions(300, density, 3);
+      EXPECT_TRUE(EncodeSparse(300, positions, NormalValues(positions.size(), 4), type, &frames.emplace_back()).ok());
+    }
+  }
+  return frames;
+}
+
+TEST(FrameRefusalTest, EveryCut) {
+  for (const std::string& frame : GoodFrames()) {
+    const uint32_t size = DecodeHeader(frame)->size;
+    for (size_t bytes = 0; bytes < frame.size(); ++bytes) EXPECT_FALSE(Refusal(frame.substr(0, bytes), size).ok()) << bytes;
+    EXPECT_FALSE(Refusal(frame + '\0', size).ok());
+  }
+}
+
+TEST(FrameRefusalTest, EveryFlippedBit) {
+  for (const std::string& frame : GoodFrames()) {
+    const uint32_t size = DecodeHeader(frame)->size;
+    for (size_t bit = 0; bit < frame.size() * 8; ++bit) {
+      std::string damaged = frame;
+      damaged[bit / 8] ^= 1 << bit % 8;
+      const absl::Status status = Refusal(damaged, size);
+      // Magic and version are looked at before the checksum, whose rule they name.
+      EXPECT_EQ(status.code(), bit < 16 ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kDataLoss) << bit << ": " << status;
+    }
+  }
+}
+
+TEST(FrameRefusalTest, WrongSizeOrKind) {
+  std::string dense, implied;
+  ASSERT_TRUE(EncodeDense({1, 2, 3}, ValueType::kFp32, &dense).ok());
+  ASSERT_TRUE(EncodeImplied({1, 2, 3}, ValueType::kFp32, &implied).ok());
+  std::vector<float> two(2, 7.0f), three(3, 7.0f);
+  EXPECT_FALSE(DecodeInto(dense, absl::MakeSpan(two)).ok());
+  EXPECT_FALSE(DecodeAdd(dense, absl::MakeSpan(two)).ok());
+  EXPECT_FALSE(DecodeSparse(dense, 2).ok());
+  EXPECT_FALSE(DecodeImplied(implied, absl::MakeSpan(two)).ok());
+  EXPECT_FALSE(DecodeInto(implied, absl::MakeSpan(three)).ok());
+  EXPECT_FALSE(DecodeAdd(implied, absl::MakeSpan(three)).ok());
+  EXPECT_FALSE(DecodeSparse(implied, 3).ok());
+  EXPECT_FALSE(DecodeImplied(dense, absl::MakeSpan(three)).ok());
+  EXPECT_EQ(two, std::vector<float>(2, 7.0f));
+  EXPECT_EQ(three, std::vector<float>(3, 7.0f));
+}
+
+struct Malformed {
+  const char* why;
+  const char* hex;  // without checksum
+};
+
+TEST(FrameRefusalTest, LyingEncoders) {
+  const std::vector<Malformed> cases = {
+      {"unknown layout", "570104000101 0000803f"},
+      {"unknown value type", "570100020101 0000803f"},
+      {"next version", "570200000101 0000803f"},
+      {"another magic", "580100000101 0000803f"},
+      {"size in a long varint", "57010000810001 0000803f"},
+      {"no kept count", "5701000001"},
+      {"size of 11 bytes", "57010000 ffffffffffffffffffff01 01"},
+      {"more kept than size", "570101000102 03 0000803f0000803f"},
+      {"dense but not all kept", "570100000201 0000803f"},
+      {"implied but not all kept", "570103000201 0000803f"},
+      {"dense, a byte too many", "570100000101 0000803f00"},
+      {"fp16 values where fp32 are promised", "570100000101 003c"},
+      {"bitmap too short", "570101000901 01 0000803f"},
+      {"bitmap too long", "570101000801 0100 0000803f"},
+      {"bitmap marks more", "570101000801 03 0000803f"},
+      {"bitmap marks fewer", "570101000802 01 0000803f0000803f"},
+      {"bitmap beyond the size", "570101000401 10 0000803f"},
+      {"gap beyond the size", "570102000401 04 0000803f"},
+      {"gaps add up beyond the size", "570102000402 0202 0000803f0000803f"},
+      {"long gap", "570102000401 8100 0000803f"},
+      {"gap cut off by the values", "570102000401 81 0000803f"},
+      {"a gap too many", "570102000401 0101 0000803f"},
+      {"gap of 64 bits", "570102000401 ffffffffffffffffff01 0000803f"},
+  };
+  for (const Malformed& bad : cases) {
+    std::string hex(bad.hex);
+    hex.erase(std::remove(hex.begin(), hex.end(), ' '), hex.end());
+    EXPECT_EQ(Refusal(Sealed(hex), 4).code(), absl::StatusCode::kInvalidArgument) << bad.why;
+  }
+  // The same form, well made, is read: the cases above fail for the reason they name.
+  for (const char* good : {"5701000001010000803f", "570101000401080000803f", "570102000401030000803f"}) {
+    EXPECT_TRUE(DecodeHeader(Sealed(good)).ok()) << good;
+  }
+}
+
+TEST(FrameRefusalTest, OversizedCountsTakeNoMemory) {
+  // 2^26 entries by the limit, one more, and 2^63: a few bytes each. DecodeSparse would have to allocate for `kept`.
+  EXPECT_FALSE(DecodeSparse(Sealed("5701000080808020808080200000803f"), kFrameEntriesMax).ok());
+  EXPECT_FALSE(DecodeSparse(Sealed("57010200808080208080802000"), kFrameEntriesMax).ok());
+  EXPECT_FALSE(DecodeHeader(Sealed("570102008180802000")).ok());
+  EXPECT_FALSE(DecodeHeader(Sealed("570102008080808080808080800100")).ok());
+  EXPECT_TRUE(DecodeHeader(Sealed("570102008080802000")).ok());  // the limit itself, nothing kept
+  EXPECT_EQ(DecodeSparse(Sealed("570102008080802000"), kFrameEntriesMax)->positions.size(), 0);
+}
+
+TEST(FrameRefusalTest, ValuesAreNotLookedAt) {
+  std::vector<float> out(1);
+  ASSERT_TRUE(DecodeInto(Sealed("5701000001010000c07f"), absl::MakeSpan(out)).ok());
+  EXPECT_TRUE(std::isnan(out[0]));
+}
+
+}  // namespace
+}  // namespace weir::compression

@@ -1,0 +1,207 @@
+// What every encoder promises: a round trip at every length, density and value type, and the smallest layout.
+#include "compression/frame.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "compression/half.h"
+#include "tests/compression/sample_values.h"
+
+namespace weir::compression {
+namespace {
+
+constexpr double kDensities[] = {0, 0.01, 0.05, 0.125, 0.3, 0.6, 0.97, 1};
+
+struct Sparse {
+  uint32_t size = 0;
+  std::vector<uint32_t> positions;
+  std::vector<float> values;
+};
+
+Sparse RandomSparse(uint32_t size, double density, uint32_t seed) {
+  Sparse sparse{size, RandomPositions(size, density, seed), {}};
+  sparse.values = NormalValues(sparse.positions.size(), seed + 1);
+  return sparse;
+}
+
+float AsSent(float value, ValueType type) { return type == ValueType::kFp16 ? RoundToFp16(value) : value; }
+
+std::vector<float> Whole(const Sparse& sparse, ValueType type) {
+  std::vector<float> whole(sparse.size, 0.0f);
+  for (size_t i = 0; i < sparse.positions.size(); ++i) whole[sparse.positions[i]] = AsSent(sparse.values[i], type);
+  return whole;
+}
+
+std::string Encoded(const Sparse& sparse, ValueType type) {
+  std::string frame;
+  const absl::Status status = EncodeSparse(sparse.size, sparse.positions, sparse.values, type, &frame);
+  EXPECT_TRUE(status.ok()) << status;
+  return frame;
+}
+
+std::vector<uint32_t> Bits(const std::vector<float>& values) {
+  std::vector<uint32_t> bits;
+  for (const float value : values) bits.push_back(BitsOfFloat(value));
+  return bits;
+}
+
+class FrameTest : public testing::TestWithParam<ValueType> {
+ protected:
+  // All decoders of a frame with a mask agree on what it says.
+  void ExpectDecodesTo(const std::string& frame, const std::vector<float>& whole) {
+    const uint32_t size = static_cast<uint32_t>(whole.size());
+    std::vector<float> out(size, 77.0f), sums(size, 0.5f), scattered(size, 0.0f);
+    ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
+    ASSERT_EQ(Bits(out), Bits(whole));
+    ASSERT_TRUE(DecodeAdd(frame, absl::MakeSpan(sums)).ok());
+    for (uint32_t i = 0; i < size; ++i) ASSERT_EQ(sums[i], 0.5f + whole[i]);
+    const auto entries = DecodeSparse(frame, size);
+    ASSERT_TRUE(entries.ok()) << entries.status();
+    for (size_t i = 0; i < entries->positions.size(); ++i) {
+      ASSERT_TRUE(i == 0 || entries->positions[i - 1] < entries->positions[i]);
+      scattered[entries->positions[i]] = entries->values[i];
+    }
+    for (uint32_t i = 0; i < size; ++i) ASSERT_EQ(scattered[i], whole[i]);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Types, FrameTest, testing::Values(ValueType::kFp32, ValueType::kFp16),
+                         [](const auto& type) { return type.param == ValueType::kFp16 ? "fp16" : "fp32"; });
+
+TEST_P(FrameTest, DenseRoundTripsAtEveryLength) {
+  for (uint32_t size = 0; size <= 130; ++size) {
+    const std::vector<float> values = NormalValues(size, size);
+    std::string frame;
+    ASSERT_TRUE(EncodeDense(values, GetParam(), &frame).ok());
+    std::vector<float> expected;
+    for (const float value : values) expected.push_back(AsSent(value, GetParam()));
+    ExpectDecodesTo(frame, expected);
+  }
+}
+
+TEST_P(FrameTest, SparseRoundTripsAtEveryLengthAndDensity) {
+  for (uint32_t size = 0; size <= 130; ++size) {
+    for (const double density : kDensities) {
+      const Sparse sparse = RandomSparse(size, density, size);
+      ExpectDecodesTo(Encoded(sparse, GetParam()), Whole(sparse, GetParam()));
+    }
+  }
+}
+
+TEST_P(FrameTest, SparseRoundTripsAcrossChunks) {
+  for (const uint32_t size : {511u, 512u, 513u, 1023u, 1024u, 1025u, 4096u, 70001u}) {
+    for (const double density : {0.0, 0.0002, 0.003, 0.1, 0.4, 0.99, 1.0}) {
+      const Sparse sparse = RandomSparse(size, density, size);
+      ExpectDecodesTo(Encoded(sparse, GetParam()), Whole(sparse, GetParam()));
+    }
+  }
+}
+
+TEST_P(FrameTest, ImpliedRoundTripsAtEveryLength) {
+  for (uint32_t size = 0; size <= 130; ++size) {
+    const std::vector<float> values = NormalValues(size, size);
+    std::string frame;
+    ASSERT_TRUE(EncodeImplied(values, GetParam(), &frame).ok());
+    std::vector<float> out(size);
+    ASSERT_TRUE(DecodeImplied(frame, absl::MakeSpan(out)).ok());
+    for (uint32_t i = 0; i < size; ++i) ASSERT_EQ(out[i], AsSent(values[i], GetParam()));
+    EXPECT_EQ(DecodeHeader(frame)->layout, MaskLayout::kImplied);
+  }
+}
+
+size_t VarintSize(uint64_t number) { return number < 128 ? 1 : 1 + VarintSize(number / 128); }
+
+// Bytes of each layout, from FORMAT.md rather than from the encoder.
+size_t SizeByFormat(const Sparse& sparse, ValueType type, MaskLayout layout) {
+  const size_t width = type == ValueType::kFp16 ? 2 : 4;
+  const size_t kept = layout == MaskLayout::kDense ? sparse.size : sparse.positions.size();
+  size_t mask = layout == MaskLayout::kBitmap ? (sparse.size + 7) / 8 : 0;
+  uint32_t next = 0;
+  for (const uint32_t position : sparse.positions) {
+    if (layout == MaskLayout::kGaps) mask += VarintSize(position - next);
+    next = position + 1;
+  }
+  return 4 + VarintSize(sparse.size) + VarintSize(kept) + mask + kept * width + 4;
+}
+
+TEST_P(FrameTest, TheSmallestLayoutIsChosen) {
+  int chosen[3] = {};
+  for (const uint32_t size : {1u, 7u, 8u, 9u, 64u, 100u, 130u, 1000u, 20000u}) {
+    for (const double density : {0.0, 0.001, 0.01, 0.1, 0.12, 0.13, 0.3, 0.45, 0.5, 0.55, 0.9, 0.93, 0.95, 0.965, 0.97, 0.98, 1.0}) {
+      const Sparse sparse = RandomSparse(size, density, size);
+      const std::string frame = Encoded(sparse, GetParam());
+      const MaskLayout layout = DecodeHeader(frame)->layout;
+      EXPECT_EQ(frame.size(), SizeByFormat(sparse, GetParam(), layout));
+      for (const MaskLayout other : {MaskLayout::kDense, MaskLayout::kBitmap, MaskLayout::kGaps}) {
+        EXPECT_LE(frame.size(), SizeByFormat(sparse, GetParam(), other)) << size << " " << density;
+      }
+      ++chosen[static_cast<int>(layout)];
+    }
+  }
+  for (const int times : chosen) EXPECT_GT(times, 10);  // each of them is best somewhere
+}
+
+TEST_P(FrameTest, AppendsAndHeaderTells) {
+  std::string out = "before";
+  ASSERT_TRUE(EncodeSparse(1000, {3, 700}, {1.5f, -2.0f}, GetParam(), &out).ok());
+  EXPECT_EQ(out.substr(0, 6), "before");
+  const auto header = DecodeHeader(out.substr(6));
+  ASSERT_TRUE(header.ok());
+  EXPECT_EQ(header->size, 1000);
+  EXPECT_EQ(header->kept, 2);
+  EXPECT_EQ(header->values, GetParam());
+  EXPECT_EQ(header->layout, MaskLayout::kGaps);
+}
+
+TEST_P(FrameTest, EncodersRefuseWhatIsNotFiniteAndSayWhere) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+    for (size_t at = 0; at < 40; ++at) {
+      std::vector<float> values(40, 1.0f);
+      values[at] = bad;
+      std::vector<uint32_t> positions(40);
+      for (uint32_t i = 0; i < 40; ++i) positions[i] = 3 * i;
+      std::string out = "kept";
+      for (const absl::Status& status : {EncodeDense(values, GetParam(), &out), EncodeImplied(values, GetParam(), &out),
+                                         EncodeSparse(120, positions, values, GetParam(), &out)}) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+        EXPECT_NE(status.message().find("value " + std::to_string(at) + " of 40"), std::string::npos) << status;
+      }
+      EXPECT_EQ(out, "kept");
+    }
+  }
+}
+
+TEST(FrameEdgesTest, Fp32CarriesEveryFiniteValue) {
+  std::string frame;
+  ASSERT_TRUE(EncodeDense(EdgeValues(), ValueType::kFp32, &frame).ok());
+  std::vector<float> out(EdgeValues().size());
+  ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
+  EXPECT_EQ(Bits(out), Bits(EdgeValues()));
+}
+
+TEST(FrameEdgesTest, Fp16RefusesWhatWouldRoundToInfinity) {
+  std::string frame;
+  EXPECT_TRUE(EncodeDense({65504.0f, std::nextafter(65520.0f, 0.0f), 1e-30f, -0.0f}, ValueType::kFp16, &frame).ok());
+  for (const float beyond : {65520.0f, -65520.0f, 1e9f, std::numeric_limits<float>::max()}) {
+    const absl::Status status = EncodeDense({1.0f, beyond}, ValueType::kFp16, &frame);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("value 1 of 2"), std::string::npos) << status;
+  }
+}
+
+TEST(FrameEdgesTest, EncodeSparseRefusesBadPositions) {
+  std::string out;
+  EXPECT_FALSE(EncodeSparse(10, {3, 3}, {1, 2}, ValueType::kFp32, &out).ok());
+  EXPECT_FALSE(EncodeSparse(10, {4, 3}, {1, 2}, ValueType::kFp32, &out).ok());
+  EXPECT_FALSE(EncodeSparse(10, {3, 10}, {1, 2}, ValueType::kFp32, &out).ok());
+  EXPECT_FALSE(EncodeSparse(10, {3, 4}, {1}, ValueType::kFp32, &out).ok());
+  EXPECT_EQ(out, "");
+}
+
+}  // namespace
+}  // namespace weir::compression

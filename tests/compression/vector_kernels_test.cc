@@ -1,0 +1,138 @@
+// Every kernel against plain loops, on every instruction set that this processor has, at every length around the vector widths.
+#include "compression/vector_kernels.h"
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "compression/half.h"
+#include "tests/compression/sample_values.h"
+
+namespace weir::compression {
+namespace {
+
+constexpr size_t kLengths = 131;
+
+uint32_t Magnitude(float value) { return BitsOfFloat(value) & 0x7fffffff; }
+
+class VectorKernelsTest : public testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override {
+    hwy::SetSupportedTargetsForTest(GetParam());
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  void TearDown() override {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+std::vector<int64_t> Targets() { return hwy::SupportedAndGeneratedTargets(); }
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, VectorKernelsTest, testing::ValuesIn(Targets()),
+                         [](const auto& target) { return std::string(hwy::TargetName(target.param)); });
+
+TEST_P(VectorKernelsTest, MaxMagnitudeFindsTheLargestAnywhere) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    std::vector<float> values(length, 0.5f);
+    EXPECT_EQ(MaxMagnitudeBits(values), length == 0 ? 0 : BitsOfFloat(0.5f));
+    for (size_t at = 0; at < length; ++at) {
+      values[at] = -2.0f;
+      ASSERT_EQ(MaxMagnitudeBits(values), BitsOfFloat(2.0f)) << at << " of " << length;
+      values[at] = std::numeric_limits<float>::quiet_NaN();
+      ASSERT_GT(MaxMagnitudeBits(values), kInfinityBits) << at << " of " << length;
+      values[at] = 0.5f;
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, AddIntoAddsAndReportsTheLargest) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    const std::vector<float> a = NormalValues(length, 1), b = NormalValues(length, 2);
+    std::vector<float> sums(length);
+    const uint32_t max = AddInto(a, b, sums.data());
+    uint32_t expected_max = 0;
+    for (size_t i = 0; i < length; ++i) {
+      ASSERT_EQ(sums[i], a[i] + b[i]);
+      expected_max = std::max(expected_max, Magnitude(sums[i]));
+    }
+    ASSERT_EQ(max, expected_max);
+    std::vector<float> in_place = a;
+    AddInto(in_place, b, in_place.data());
+    ASSERT_EQ(in_place, sums);
+  }
+}
+
+TEST_P(VectorKernelsTest, SumOfSquares) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    const std::vector<float> values = DistinctValues(length, 3);
+    ASSERT_EQ(SumOfSquares(values), length * (length + 1) * (2 * length + 1) / 6);  // 1 + 4 + 9 ...: exact in double
+  }
+}
+
+TEST_P(VectorKernelsTest, CompactPositionsKeepsWhatReachesTheBits) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    std::vector<float> values = DistinctValues(length, 4);
+    if (length > 2) values[1] = 0, values[2] = -0.0f;
+    for (const float least : {std::numeric_limits<float>::denorm_min(), 1.0f, 0.5f * length, 0.95f * length, 1.0f * length, 1000.0f}) {
+      std::vector<uint32_t> expected, positions(length + kCompactSlack);
+      for (size_t i = 0; i < length; ++i) {
+        if (std::fabs(values[i]) >= least) expected.push_back(static_cast<uint32_t>(7 + i));
+      }
+      positions.resize(CompactPositions(values, std::max(1u, BitsOfFloat(least)), 7, positions.data()));
+      ASSERT_EQ(positions, expected) << length << " " << least;
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, CompactMagnitudesKeepsTheRange) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    const std::vector<float> values = DistinctValues(length, 5);
+    for (const auto& [first, end] : std::vector<std::pair<uint32_t, uint32_t>>{
+             {0, 1u << 31}, {0, 1}, {BitsOfFloat(3), BitsOfFloat(5)}, {BitsOfFloat(16), 1u << 31}, {BitsOfFloat(1), BitsOfFloat(100)}}) {
+      std::vector<uint32_t> expected, magnitudes(length + kCompactSlack);
+      for (const float value : values) {
+        if (Magnitude(value) >= first && Magnitude(value) < end) expected.push_back(Magnitude(value));
+      }
+      magnitudes.resize(CompactMagnitudes(values, first, end, magnitudes.data()));
+      ASSERT_EQ(magnitudes, expected) << length << " " << first;
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, HalvesAreThoseOfTheScalarReference) {
+  std::vector<float> pool = EdgeValues();
+  for (uint32_t half = 0; half < 0x7c00; half += 7) {
+    const float value = FloatFromHalf(static_cast<uint16_t>(half));
+    for (const float near : {value, std::nextafter(value, 1e6f), value * 1.0003f, -value * 1.00048828125f}) pool.push_back(near);
+  }
+  for (size_t length = 0; length < kLengths; ++length) {
+    for (size_t begin = 0; begin + length <= pool.size(); begin += std::max<size_t>(97, length)) {
+      std::vector<uint8_t> bytes(1 + 2 * length);  // from an odd address
+      HalvesFromFloats(absl::MakeConstSpan(pool).subspan(begin, length), &bytes[1]);
+      std::vector<float> back(length);
+      FloatsFromHalves(&bytes[1], absl::MakeSpan(back));
+      for (size_t i = 0; i < length; ++i) {
+        const uint16_t expected = HalfFromFloat(pool[begin + i]);
+        ASSERT_EQ(bytes[1 + 2 * i] | bytes[2 + 2 * i] << 8, expected) << pool[begin + i];
+        ASSERT_EQ(BitsOfFloat(back[i]), BitsOfFloat(FloatFromHalf(expected)));
+      }
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, EveryHalfBecomesItsFloat) {
+  std::vector<uint8_t> bytes(2 * 65536);
+  for (uint32_t half = 0; half < 65536; ++half) bytes[2 * half] = half & 0xff, bytes[2 * half + 1] = half >> 8;
+  std::vector<float> values(65536);
+  FloatsFromHalves(bytes.data(), absl::MakeSpan(values));
+  for (uint32_t half = 0; half < 65536; ++half) {
+    ASSERT_EQ(BitsOfFloat(values[half]), BitsOfFloat(FloatFromHalf(static_cast<uint16_t>(half)))) << half;
+  }
+}
+
+}  // namespace
+}  // namespace weir::compression
