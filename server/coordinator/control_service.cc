@@ -1,0 +1,108 @@
+#include "server/coordinator/control_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/grpc_endpoint.h"
+#include "grpcpp/support/server_callback.h"
+#include "proto/control_service.grpc.pb.h"
+
+namespace weir::server {
+namespace {
+
+// A call that names no deadline waits for this.
+constexpr absl::Duration kWaitMax = absl::Minutes(10);
+
+// A waiting call is answered shortly before its caller gives up, so that the answer (what is missing) arrives.
+absl::Time AnswerBy(const grpc::CallbackServerContext& context) {
+  const absl::Time now = absl::Now();
+  const absl::Duration left = std::min(absl::FromChrono(context.deadline()) - now, kWaitMax);
+  return now + left - std::clamp(left / 10, absl::Milliseconds(100), absl::Milliseconds(500));
+}
+
+class ControlServiceImpl final : public ControlService::CallbackService {
+ public:
+  ControlServiceImpl(Coordinator* coordinator, RangeServer* ranges) : coordinator_(coordinator), ranges_(ranges) {}
+
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const RegisterRequest* request, RegisterReply* reply) override {
+    return Answer(context, coordinator_->Register(*request, absl::Now()), reply);
+  }
+
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context, const HeartbeatRequest* request,
+                                      HeartbeatReply* reply) override {
+    return Answer(context, coordinator_->Heartbeat(*request, absl::Now()), reply);
+  }
+
+  grpc::ServerUnaryReactor* PutValue(grpc::CallbackServerContext* context, const PutValueRequest* request, PutValueReply*) override {
+    return Answer(context, coordinator_->PutValue(*request));
+  }
+
+  grpc::ServerUnaryReactor* GetValues(grpc::CallbackServerContext* context, const GetValuesRequest* request,
+                                      GetValuesReply* reply) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    coordinator_->GetValues(*request, reply, {AnswerBy(*context), FinishOf(reactor)});
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* NextRange(grpc::CallbackServerContext* context, const NextRangeRequest* request,
+                                      NextRangeReply* reply) override {
+    if (const absl::Status status = coordinator_->AdmitRange(*request, absl::Now()); !status.ok()) return Answer(context, status);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    ranges_->Next(*request, reply, FinishOf(reactor));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Barrier(grpc::CallbackServerContext* context, const BarrierRequest* request, BarrierReply*) override {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    coordinator_->Barrier(*request, {AnswerBy(*context), FinishOf(reactor)});
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ReportEvaluation(grpc::CallbackServerContext* context, const ReportEvaluationRequest* request,
+                                             ReportEvaluationReply*) override {
+    return Answer(context, coordinator_->ReportEvaluation(*request, absl::Now()));
+  }
+
+  grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const LeaveRequest* request, LeaveReply*) override {
+    return Answer(context, coordinator_->Leave(*request, absl::Now()));
+  }
+
+  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const StatusRequest*, StatusReply* reply) override {
+    *reply = coordinator_->GetStatus(absl::Now());
+    return Answer(context, absl::OkStatus());
+  }
+
+  grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context, const StopRequest* request, StopReply*) override {
+    coordinator_->Fail(request->reason(), absl::Now());
+    return Answer(context, absl::OkStatus());
+  }
+
+ private:
+  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  }
+
+  template <typename Reply>
+  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, absl::StatusOr<Reply> answer, Reply* reply) {
+    if (answer.ok()) *reply = *std::move(answer);
+    return Answer(context, answer.status());
+  }
+
+  static std::function<void(const absl::Status&)> FinishOf(grpc::ServerUnaryReactor* reactor) {
+    return [reactor](const absl::Status& status) { reactor->Finish(ToGrpc(status)); };
+  }
+
+  Coordinator* const coordinator_;
+  RangeServer* const ranges_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges) {
+  return std::make_unique<ControlServiceImpl>(coordinator, ranges);
+}
+
+}  // namespace weir::server

@@ -1,0 +1,127 @@
+// weir-coordinator: the control plane of one job. Reads the effective job, opens the run folder, listens, and stays until the job has ended
+// and everybody knows.
+#include <signal.h>
+#include <time.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/grpc_endpoint.h"
+#include "base/log.h"
+#include "base/socket_bytes.h"
+#include "base/status_macros.h"
+#include "proto/job_file.h"
+#include "server/coordinator/control_service.h"
+#include "server/coordinator/coordinator.h"
+#include "server/coordinator/output_file.h"
+#include "server/coordinator/range_planner.h"
+#include "server/coordinator/range_server.h"
+#include "server/coordinator/run_recorder.h"
+
+namespace weir::server {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(50);
+// How long an interrupted job tells the others.
+constexpr absl::Duration kInterruptedFarewell = absl::Milliseconds(500);
+
+struct Flags {
+  std::string job;
+  std::string listen = "127.0.0.1:0";
+  std::string run_dir;
+  std::string address_file;
+  std::string log_level = "info";
+};
+
+sigset_t EndingSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+// Waits for a tick; the signal that came meanwhile, or 0.
+int WaitForSignal(const sigset_t& signals) {
+  const timespec timeout = absl::ToTimespec(kTick);
+  const int signal = sigtimedwait(&signals, nullptr, &timeout);
+  return signal > 0 ? signal : 0;
+}
+
+// Ticks until the job has ended and everybody knows. The exit code: 0 done, 1 failed, 128 + signal interrupted.
+int RunUntilEnded(const sigset_t& signals, Coordinator* coordinator) {
+  int interrupted_by = 0;
+  absl::Time leave_by = absl::InfiniteFuture();
+  while (true) {
+    const int signal = WaitForSignal(signals);
+    const absl::Time now = absl::Now();
+    if (signal != 0 && interrupted_by == 0) {
+      interrupted_by = signal;
+      leave_by = now + kInterruptedFarewell;
+      coordinator->Fail(signal == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)", now);
+    }
+    coordinator->Tick(now);
+    const std::optional<Coordinator::Ending> ending = coordinator->ending(now);
+    if (!ending.has_value() || !(ending->heard || now >= leave_by)) continue;
+    if (ending->status.ok()) {
+      spdlog::info("the job is done");
+      return EXIT_SUCCESS;
+    }
+    spdlog::error("the job has failed: {}", std::string(ending->status.message()));
+    return interrupted_by != 0 ? 128 + interrupted_by : EXIT_FAILURE;
+  }
+}
+
+absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
+  Coordinator::Options options;
+  WEIR_ASSIGN_OR_RETURN(options.job, ReadJobFile(flags.job, {}));
+  options.job_hash = JobHash(options.job);
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<RangePlanner> planner, RangePlanner::Open(options.job));
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecorder> recorder, RunRecorder::Create(flags.run_dir, absl::Now()));
+  options.recorder = recorder.get();
+  options.train_rows = [&planner] { return planner->total_rows(NextRangeRequest::SET_TRAIN); };
+  options.control_bytes = [] { return CountedBytes().control; };
+  Coordinator coordinator(std::move(options), absl::Now());
+  RangeServer ranges(planner.get(), [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); });
+  const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges);
+  CountAcceptedSockets(Edge::kControl);
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint, GrpcEndpoint::Listen(flags.listen, {service.get()}));
+  if (!flags.address_file.empty()) WEIR_RETURN_IF_ERROR(WriteFileAtomically(flags.address_file, endpoint->address() + "\n"));
+  spdlog::info("coordinates on {}", endpoint->address());
+  const int exit_code = RunUntilEnded(signals, &coordinator);
+  endpoint->Shutdown();
+  return exit_code;
+}
+
+int Main(int argc, char** argv) {
+  // Before any thread starts: the ticking thread alone takes these signals.
+  const sigset_t signals = EndingSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  StartProcess("coordinator");
+
+  Flags flags;
+  CLI::App app("Coordinates the processes of one job.");
+  app.add_option("--job", flags.job, "effective job (YAML)")->required();
+  app.add_option("--listen", flags.listen, "HOST:PORT to listen on; port 0: a free one")->capture_default_str();
+  app.add_option("--run-dir", flags.run_dir, "folder for metrics and results")->required();
+  app.add_option("--address-file", flags.address_file, "file that gets HOST:PORT once it listens");
+  app.add_option("--log-level", flags.log_level, "least level that is logged")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  spdlog::set_level(spdlog::level::from_str(flags.log_level));
+
+  const absl::StatusOr<int> exit_code = Run(flags, signals);
+  if (exit_code.ok()) return *exit_code;
+  spdlog::error("{}", std::string(exit_code.status().message()));
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+}  // namespace weir::server
+
+int main(int argc, char** argv) { return weir::server::Main(argc, argv); }
