@@ -170,6 +170,7 @@ if (course.samples.length) {
   speedCharts();
   codecCharts();
 } else {
-  for (const id of ["learning", "speed", "codecs"]) place(id).hidden = true;
+  for (const id of ["speed", "codecs"]) place(id).hidden = true;
+  place("learning").querySelector(".note").textContent = "The run was over before its first line of metrics: there is nothing to plot.";
 }
 details();
