@@ -6,6 +6,7 @@
 #include <set>
 #include <type_traits>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -45,6 +46,35 @@ absl::Status UnknownKey(absl::string_view place, absl::string_view path, absl::s
   std::vector<std::string> known;
   for (int i = 0; i < type->field_count(); ++i) known.push_back(type->field(i)->name());
   return ErrorAt(place, "", absl::StrCat("unknown key '", path, "'", SuggestName(key, known)));
+}
+
+// Bytes of the UTF-8 sequence that starts with this byte; 0: none does.
+size_t SequenceLength(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead <= 0xdf) return 2;
+  if (lead >= 0xe0 && lead <= 0xef) return 3;
+  if (lead >= 0xf0 && lead <= 0xf4) return 4;
+  return 0;
+}
+
+// yaml-cpp checks little: it hands on some bad bytes as they are, and makes U+FFFD of others.
+bool IsPlainText(absl::string_view text) {
+  if (absl::StrContains(text, "\xef\xbf\xbd") || absl::c_any_of(text, [](char c) { return absl::ascii_iscntrl(c); })) return false;
+  while (!text.empty()) {
+    const size_t length = SequenceLength(static_cast<unsigned char>(text[0]));
+    if (length == 0 || length > text.size()) return false;
+    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+    if (!absl::c_all_of(text.substr(1, length - 1), continues)) return false;
+    // Longer than needed, a surrogate, or past U+10FFFF.
+    const unsigned first = static_cast<unsigned char>(text[0]);
+    const unsigned second = length > 1 ? static_cast<unsigned char>(text[1]) : 0;
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+        (first == 0xf4 && second > 0x8f)) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 const char* NodeKind(const YAML::Node& node) {
@@ -117,6 +147,7 @@ class Reader {
     const std::string& text = node.Scalar();
     switch (target.field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_STRING:
+        if (!IsPlainText(text)) return ErrorAt(place, path, "must be UTF-8 text without control characters");
         return Store(target, text);
       case FieldDescriptor::CPPTYPE_ENUM:
         return ReadEnum(text, path, place, target);

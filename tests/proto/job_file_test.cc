@@ -143,6 +143,8 @@ const BadJob kTextErrors[] = {
      {},
      {"job.yaml:2: model.optimizer.type: must be one of sgd, adagrad, rowwise_adagrad, adam, not 'SGD'"}},
     {"model: {optimizer: {type: unspecified}}\n", {}, {"must be one of sgd"}},
+    {"name: a\xffz\n", {}, {"job.yaml:2: name: must be UTF-8 text"}},
+    {"name: \"a\\nb\"\n", {}, {"job.yaml:2: name: must be UTF-8 text without control characters"}},
     {"a: [1\n", {}, {"job.yaml:", "not YAML"}},
     {"a: *nowhere\n", {}, {"job.yaml:2", "not YAML"}},
     {"- 1\n", {}, {"job.yaml"}},
