@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/job_file.h"
+#include "tools/datagen/datagen.h"
 #include "tools/launch/launch_command.h"
 #include "tools/launch/stop_signals.h"
 #include "tools/report/report.h"
@@ -132,6 +133,7 @@ int Main(int argc, char** argv) {
   summary->add_option("run", runs, "Run folders, as in runs/demo-dct runs/demo-plain")->required();
 
   absl::Status status;
+  AddDatagenCommand(&app, &status);
 
   try {
     app.parse(argc, argv);

@@ -33,10 +33,12 @@ absl::Status RemoveEarlierRun(const fs::path& folder) {
   return absl::OkStatus();
 }
 
-// Data that weir datagen wrote has teacher.json beside it: the best quality that any model can reach.
+// weir datagen leaves FILE.json beside its rows: the quality of the model that labelled them, the best that any can reach. Kept for the
+// report.
 void CopyTeacher(const Job& job, const fs::path& folder) {
+  const std::string& evaluated = job.data().test_size() > 0 ? job.data().test(0) : job.data().train(job.data().train_size() - 1);
   std::error_code without_teacher;
-  fs::copy_file(fs::path(job.data().train(0)).parent_path() / "teacher.json", folder / "teacher.json", without_teacher);
+  fs::copy_file(evaluated + ".json", folder / "teacher.json", without_teacher);
 }
 
 }  // namespace

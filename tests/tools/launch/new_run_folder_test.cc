@@ -65,7 +65,7 @@ TEST_F(NewRunFolderTest, UnwritableFolderIsNamed) {
 }
 
 TEST_F(NewRunFolderTest, TakesTheTeacherOfGeneratedData) {
-  std::ofstream(root_ / "data/teacher.json") << "{\"auc\": 0.8}";
+  std::ofstream(root_ / "data/rows.tsv.json") << "{\"auc\": 0.8}";
   const std::string folder = MakeRunFolder(job_).value();
   std::ostringstream text;
   text << std::ifstream(folder + "/teacher.json").rdbuf();
