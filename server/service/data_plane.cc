@@ -1,0 +1,76 @@
+#include "server/service/data_plane.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/limits.h"
+#include "base/status_macros.h"
+
+namespace weir::server {
+namespace {
+
+TrainingStepsOptions StepsOptionsOf(const Job& job) {
+  TrainingStepsOptions options;
+  options.workers = job.cluster().workers();
+  options.staleness = job.training().staleness();
+  options.gradient_scale = job.training().gradient_scale();
+  return options;
+}
+
+LookupHandler::Options LookupOptionsOf(const EmbeddingServerOptions& options) {
+  LookupHandler::Options lookup;
+  lookup.job_hash = options.job_hash;
+  lookup.wait_max = absl::Seconds(options.job.cluster().call_timeout_seconds());
+  return lookup;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DataPlane>> DataPlane::Create(const EmbeddingServerOptions& options) {
+  const Cluster& cluster = options.job.cluster();
+  if (cluster.workers() == 0 || cluster.workers() > kWorkersMax) {
+    return absl::InvalidArgumentError(absl::StrCat("cluster.workers is ", cluster.workers(), ": it must be 1 to ", kWorkersMax));
+  }
+  if (!(cluster.call_timeout_seconds() > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster.call_timeout_seconds is ", cluster.call_timeout_seconds(), ": it must be above 0"));
+  }
+  if (options.job.training().gradient_scale() == Training::GRADIENT_SCALE_UNSPECIFIED) {
+    return absl::InvalidArgumentError("training.gradient_scale is not set: it must be sum or mean");
+  }
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TableRegistry> tables,
+                        TableRegistry::Create(options.job, options.server_index, options.server_count));
+  return std::unique_ptr<DataPlane>(new DataPlane(options, std::move(tables)));
+}
+
+DataPlane::DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables)
+    : options_(options),
+      tables_(std::move(tables)),
+      tickets_(options.job.cluster().workers(), kStepsAheadMax + std::max(options.job.training().staleness(), 0)),
+      steps_(StepsOptionsOf(options.job), tables_.get()),
+      lookups_(LookupOptionsOf(options), tables_.get(), &steps_, &tickets_),
+      pushes_(options.job_hash, tables_.get(), &steps_, &tickets_) {}
+
+DescribeReply DataPlane::Describe() const {
+  DescribeReply reply;
+  reply.set_job_hash(options_.job_hash);
+  reply.set_server_index(options_.server_index);
+  reply.set_server_count(options_.server_count);
+  reply.set_shard_count(options_.job.cluster().shards());
+  for (uint32_t index = 0; index < tables_->size(); ++index) {
+    const Table& table = tables_->at(index);
+    const TableSize size = table.Size();
+    TableDescription* const description = reply.add_tables();
+    description->set_name(table.spec().name);
+    description->set_dim(table.dim());
+    description->set_rows(size.rows);
+    description->set_bytes(size.memory_bytes);
+  }
+  reply.set_applied_step(steps_.applied_step());
+  reply.set_fingerprint(tables_->Fingerprint());
+  reply.set_protocol_version(kProtocolVersion);
+  return reply;
+}
+
+}  // namespace weir::server

@@ -1,0 +1,57 @@
+// Everything of an embedding server below gRPC: its tables, steps, tickets and handlers, put together from a job.
+#ifndef WEIR_SERVER_SERVICE_DATA_PLANE_H_
+#define WEIR_SERVER_SERVICE_DATA_PLANE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/data_service.pb.h"
+#include "proto/job.pb.h"
+#include "server/service/lookup_handler.h"
+#include "server/service/push_handler.h"
+#include "server/service/ticket_store.h"
+#include "server/table/table_registry.h"
+#include "server/table/training_steps.h"
+
+namespace weir::server {
+
+struct EmbeddingServerOptions {
+  Job job;  // effective: all defaults set
+  uint64_t job_hash = 0;
+  uint32_t server_index = 0;
+  uint32_t server_count = 1;
+};
+
+// Thread-safe.
+class DataPlane {
+ public:
+  // INVALID_ARGUMENT: a job, or a place in it, that no server can serve.
+  static absl::StatusOr<std::unique_ptr<DataPlane>> Create(const EmbeddingServerOptions& options);
+
+  ~DataPlane() { Stop(); }
+
+  const LookupHandler& lookups() const { return lookups_; }
+  const PushHandler& pushes() const { return pushes_; }
+  const TableRegistry& tables() const { return *tables_; }
+  // Walks over all rows.
+  DescribeReply Describe() const;
+  // Lookups that wait, and later ones, end with UNAVAILABLE.
+  void Stop() { steps_.Stop(); }
+
+ private:
+  DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables);
+
+  const EmbeddingServerOptions options_;
+  const std::unique_ptr<TableRegistry> tables_;
+  TicketStore tickets_;
+  TrainingSteps steps_;
+  const LookupHandler lookups_;
+  const PushHandler pushes_;
+};
+
+}  // namespace weir::server
+
+#endif  // WEIR_SERVER_SERVICE_DATA_PLANE_H_

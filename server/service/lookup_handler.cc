@@ -1,0 +1,154 @@
+#include "server/service/lookup_handler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/limits.h"
+#include "base/status_macros.h"
+#include "compression/frame.h"
+
+namespace weir::server {
+namespace {
+
+// For keys, tables and checksums of a reply beside its numbers.
+constexpr uint64_t kReplyOverheadBytes = uint64_t{1} << 20;
+
+absl::Time WaitDeadline(absl::Time callers, absl::Duration wait_max) {
+  const absl::Time now = absl::Now();
+  const absl::Duration left = std::min(callers - now, wait_max);
+  return now + left - std::min(left / 10, absl::Milliseconds(250));
+}
+
+compression::ValueType ValueTypeOf(LookupRequest::Reply reply) {
+  return reply == LookupRequest::REPLY_FP16 ? compression::ValueType::kFp16 : compression::ValueType::kFp32;
+}
+
+PartId IdOf(const LookupRequest& request) {
+  PartId id;
+  id.worker_rank = request.worker_rank();
+  id.incarnation = request.incarnation();
+  id.step = request.step();
+  id.part = request.part();
+  return id;
+}
+
+void Finish(LookupCall* call, absl::Status status) {
+  // The call may be gone before its `done` returns.
+  const std::function<void(absl::Status)> done = std::move(call->done);
+  done(std::move(status));
+}
+
+}  // namespace
+
+void LookupHandler::Start(LookupCall* call) const {
+  absl::StatusOr<Lookup> decoded = Decode(*call->request);
+  if (!decoded.ok()) return Finish(call, decoded.status());
+  const auto lookup = std::make_shared<Lookup>(*std::move(decoded));
+  Waiter waiter;
+  waiter.owner = call;
+  waiter.step = lookup->id.step;
+  waiter.deadline = WaitDeadline(call->deadline, options_.wait_max);
+  waiter.resume = [this, call, lookup](absl::Status status) {
+    if (status.ok()) status = Answer(lookup.get(), call->reply);
+    Finish(call, std::move(status));
+  };
+  if (lookup->train) {
+    steps_->WaitToTrain(std::move(waiter));
+  } else {
+    steps_->WaitToEvaluate(std::move(waiter));
+  }
+}
+
+absl::Status LookupHandler::CheckKinds(const LookupRequest& request) const {
+  if (request.purpose() != LookupRequest::PURPOSE_TRAIN && request.purpose() != LookupRequest::PURPOSE_EVALUATE) {
+    return absl::InvalidArgumentError(absl::StrCat("purpose ", request.purpose(), " is unknown"));
+  }
+  switch (request.reply()) {
+    case LookupRequest::REPLY_FP32:
+    case LookupRequest::REPLY_FP16:
+    case LookupRequest::REPLY_POOLED_DCT:
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("reply ", request.reply(), " is unknown"));
+  }
+}
+
+absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest& request) const {
+  WEIR_RETURN_IF_ERROR(CheckJobHash(request.job_hash(), options_.job_hash));
+  WEIR_RETURN_IF_ERROR(CheckKinds(request));
+  Lookup lookup;
+  lookup.id = IdOf(request);
+  lookup.train = request.purpose() == LookupRequest::PURPOSE_TRAIN;
+  lookup.reply = request.reply();
+  if (lookup.train) WEIR_RETURN_IF_ERROR(steps_->CheckId(lookup.id, request.parts()));
+  CallBudget budget(*tables_);
+  lookup.tables.reserve(std::min<size_t>(request.tables_size(), tables_->size()));
+  for (const TableKeys& encoded : request.tables()) {
+    WEIR_ASSIGN_OR_RETURN(CallKeys keys, DecodeCallKeys(encoded, *tables_));
+    WEIR_RETURN_IF_ERROR(budget.Add(*keys.table, keys.keys.size()));
+    lookup.tables.push_back(std::move(keys));
+  }
+  if (lookup.reply == LookupRequest::REPLY_POOLED_DCT) {
+    WEIR_ASSIGN_OR_RETURN(lookup.scope, SampleScope::Decode(request, lookup.tables));
+  } else {
+    WEIR_RETURN_IF_ERROR(CheckReplySize(lookup, budget.entries()));
+  }
+  return lookup;
+}
+
+absl::Status LookupHandler::CheckReplySize(const Lookup& lookup, uint64_t entries) const {
+  const uint64_t bytes = entries * (ValueTypeOf(lookup.reply) == compression::ValueType::kFp16 ? 2 : 4);
+  if (bytes + kReplyOverheadBytes <= kMessageBytesMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the reply would take ", bytes, " bytes, a message has at most ", kMessageBytesMax, ": split the call"));
+}
+
+absl::Status LookupHandler::Answer(Lookup* lookup, LookupReply* reply) const {
+  reply->set_applied_step(steps_->applied_step());
+  if (lookup->scope.has_value()) {
+    WEIR_RETURN_IF_ERROR(AnswerPooled(lookup, reply));
+  } else {
+    WEIR_RETURN_IF_ERROR(AnswerRows(*lookup, reply));
+  }
+  if (!lookup->train) return absl::OkStatus();
+  auto ticket = std::make_shared<Ticket>();
+  ticket->tables = std::move(lookup->tables);
+  ticket->scope = std::move(lookup->scope);
+  return tickets_->Put(lookup->id, std::move(ticket));
+}
+
+absl::Status LookupHandler::AnswerRows(const Lookup& lookup, LookupReply* reply) const {
+  uint64_t entries_max = 0;
+  for (const CallKeys& keys : lookup.tables) entries_max = std::max(entries_max, keys.entries());
+  const std::unique_ptr<float[]> buffer(new float[entries_max]);  // not zeroed: every entry used is written
+  for (const CallKeys& keys : lookup.tables) {
+    const absl::Span<float> rows(buffer.get(), keys.entries());
+    TableRows* const answer = reply->add_tables();
+    answer->set_table(keys.table->index());
+    WEIR_ASSIGN_OR_RETURN(const uint32_t initial, keys.table->Lookup(keys.keys, rows));
+    answer->set_initial(initial);
+    const absl::Status encoded = compression::EncodeDense(rows, ValueTypeOf(lookup.reply), answer->mutable_frame());
+    if (!encoded.ok()) {
+      return absl::Status(encoded.code(), absl::StrCat("rows of table ", keys.table->spec().name, " as ",
+                                                       LookupRequest::Reply_Name(lookup.reply), ": ", encoded.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LookupHandler::AnswerPooled(Lookup* lookup, LookupReply* reply) const {
+  std::vector<std::vector<float>> rows;
+  rows.reserve(lookup->tables.size());
+  for (const CallKeys& keys : lookup->tables) {
+    rows.emplace_back(keys.entries());
+    WEIR_RETURN_IF_ERROR(keys.table->Lookup(keys.keys, absl::MakeSpan(rows.back())).status());
+  }
+  WEIR_RETURN_IF_ERROR(lookup->scope->EncodePooled(rows, reply->mutable_pooled_frame()));
+  if (reply->pooled_frame().size() + kReplyOverheadBytes <= kMessageBytesMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the pooled reply takes ", reply->pooled_frame().size(),
+                                                   " bytes, a message has at most ", kMessageBytesMax, ": split the call"));
+}
+
+}  // namespace weir::server

@@ -1,0 +1,128 @@
+#include "server/service/sample_scope.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/limits.h"
+#include "base/status_macros.h"
+#include "compression/frame.h"
+#include "compression/key_codec.h"
+#include "compression/threshold.h"
+
+namespace weir::server {
+namespace {
+
+absl::Status Wrong(absl::string_view field, absl::string_view what) { return absl::InvalidArgumentError(absl::StrCat(field, ": ", what)); }
+
+}  // namespace
+
+template <typename Visit, typename SampleEnd>
+void SampleScope::ForEachBag(Visit visit, SampleEnd sample_end) const {
+  std::vector<size_t> next(features_.size(), 0);  // in indices, by feature
+  uint32_t entry = 0;
+  for (uint32_t sample = 0; sample < samples_; ++sample) {
+    for (size_t feature = 0; feature < features_.size(); ++feature) {
+      const Bags& bags = features_[feature];
+      const uint32_t count = bags.counts[sample];
+      if (count == 0) continue;
+      visit(bags, absl::MakeConstSpan(bags.indices).subspan(next[feature], count), entry);
+      next[feature] += count;
+      entry += bags.dim;
+    }
+    sample_end();
+  }
+}
+
+absl::StatusOr<SampleScope::Bags> SampleScope::DecodeBags(const FeatureBags& encoded, uint32_t samples, absl::Span<const CallKeys> tables) {
+  if (encoded.table_slot() >= tables.size()) {
+    return Wrong("table_slot", absl::StrCat(encoded.table_slot(), ", but the call has ", tables.size(), " tables"));
+  }
+  const CallKeys& keys = tables[encoded.table_slot()];
+  Bags bags;
+  bags.slot = encoded.table_slot();
+  bags.dim = keys.table->dim();
+  absl::StatusOr<std::vector<uint32_t>> counts = compression::DecodeVarints(encoded.counts(), samples);
+  if (!counts.ok()) return Wrong("counts", counts.status().message());
+  bags.counts = *std::move(counts);
+  uint64_t total = 0;
+  for (uint32_t count : bags.counts) total += count;
+  if (total > kKeysPerTableCallMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("counts: ", total, " keys in the bags, at most ", kKeysPerTableCallMax));
+  }
+  absl::StatusOr<std::vector<uint32_t>> indices = compression::DecodeVarints(encoded.indices(), static_cast<uint32_t>(total));
+  if (!indices.ok()) return Wrong("indices", indices.status().message());
+  bags.indices = *std::move(indices);
+  for (size_t i = 0; i < bags.indices.size(); ++i) {
+    if (bags.indices[i] >= keys.keys.size()) {
+      return Wrong("indices", absl::StrCat("index ", bags.indices[i], " at ", i, ", but table ", keys.table->spec().name, " has ",
+                                           keys.keys.size(), " keys in this call"));
+    }
+  }
+  return bags;
+}
+
+absl::StatusOr<SampleScope> SampleScope::Decode(const LookupRequest& request, absl::Span<const CallKeys> tables) {
+  SampleScope scope;
+  if (request.samples() > kSamplesPerCallMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("samples: ", request.samples(), ", at most ", kSamplesPerCallMax));
+  }
+  if (static_cast<uint32_t>(request.bags_size()) > kTablesMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("bags: ", request.bags_size(), ", at most ", kTablesMax));
+  }
+  if (!(request.sparsity() >= 0 && request.sparsity() < 1)) {
+    return Wrong("sparsity", absl::StrCat(request.sparsity(), ", it must be in [0, 1)"));
+  }
+  scope.samples_ = request.samples();
+  scope.sparsity_ = request.sparsity();
+  uint64_t entries = 0;
+  for (int i = 0; i < request.bags_size(); ++i) {
+    absl::StatusOr<Bags> bags = DecodeBags(request.bags(i), scope.samples_, tables);
+    if (!bags.ok()) return absl::Status(bags.status().code(), absl::StrCat("bags ", i, ", ", bags.status().message()));
+    for (uint32_t count : bags->counts) entries += count > 0 ? bags->dim : 0;
+    scope.features_.push_back(*std::move(bags));
+  }
+  if (entries > kFrameEntriesMax) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the pooled vectors have ", entries, " entries, at most ", kFrameEntriesMax, ": split the call"));
+  }
+  scope.entries_ = static_cast<uint32_t>(entries);
+  return scope;
+}
+
+absl::Status SampleScope::EncodePooled(absl::Span<const std::vector<float>> rows, std::string* frame) {
+  std::vector<float> pooled(entries_, 0.0f);
+  std::vector<uint32_t> ends;
+  ends.reserve(samples_);
+  uint32_t end = 0;
+  ForEachBag(
+      [&](const Bags& bags, absl::Span<const uint32_t> keys, uint32_t entry) {
+        float* const out = pooled.data() + entry;
+        for (uint32_t key : keys) {
+          const float* const row = rows[bags.slot].data() + size_t{key} * bags.dim;
+          for (uint32_t d = 0; d < bags.dim; ++d) out[d] += row[d];
+        }
+        end = entry + bags.dim;
+      },
+      [&] { ends.push_back(end); });
+  WEIR_RETURN_IF_ERROR(compression::SelectPerSample(pooled, ends, sparsity_, &mask_));
+  std::vector<float> kept;
+  kept.reserve(mask_.size());
+  for (uint32_t position : mask_) kept.push_back(pooled[position]);
+  return compression::EncodeSparse(entries_, mask_, kept, compression::ValueType::kFp32, frame);
+}
+
+absl::Status SampleScope::ScatterPush(absl::string_view frame, absl::Span<std::vector<float>> gradients) const {
+  std::vector<float> values(mask_.size());
+  WEIR_RETURN_IF_ERROR(compression::DecodeImplied(frame, absl::MakeSpan(values)));
+  size_t next = 0;  // in mask_
+  ForEachBag(
+      [&](const Bags& bags, absl::Span<const uint32_t> keys, uint32_t entry) {
+        for (; next < mask_.size() && mask_[next] < entry + bags.dim; ++next) {
+          for (uint32_t key : keys) gradients[bags.slot][size_t{key} * bags.dim + (mask_[next] - entry)] += values[next];
+        }
+      },
+      [] {});
+  return absl::OkStatus();
+}
+
+}  // namespace weir::server
