@@ -8,16 +8,9 @@
 #include "absl/status/status.h"
 #include "grpcpp/impl/service_type.h"
 #include "proto/data_service.pb.h"
-#include "proto/job.pb.h"
+#include "server/service/data_plane.h"
 
 namespace weir::server {
-
-struct EmbeddingServerOptions {
-  Job job;  // effective: all defaults set
-  uint64_t job_hash = 0;
-  uint32_t server_index = 0;
-  uint32_t server_count = 1;
-};
 
 // Thread-safe. Outlives the endpoint that serves it.
 class EmbeddingServer {
@@ -28,12 +21,12 @@ class EmbeddingServer {
   // The data service. It can be listened for before Start: every call is answered UNAVAILABLE until then.
   grpc::Service* service();
 
-  // Builds the tables and serves from now on. Call once. INVALID_ARGUMENT: a job or a place in it that no server can serve.
+  // Builds the tables and serves from now on. Call once. INVALID_ARGUMENT: a job, or a place in it, that no server can serve.
   absl::Status Start(const EmbeddingServerOptions& options);
-  // Answers the lookups that wait with UNAVAILABLE, and every later call. Idempotent.
+  // Answers the lookups that wait, and every later call, with UNAVAILABLE. Idempotent.
   void Stop();
 
-  // REQUIRES: Start has succeeded. Both walk over all rows.
+  // REQUIRES: Start has succeeded. They walk over all rows.
   DescribeReply Describe() const;
   uint64_t Fingerprint() const;
   uint64_t rows() const;

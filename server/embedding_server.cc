@@ -1,0 +1,34 @@
+#include "server/embedding_server.h"
+
+#include "base/status_macros.h"
+#include "server/service/grpc_data_service.h"
+
+namespace weir::server {
+
+class EmbeddingServer::State {
+ public:
+  std::unique_ptr<DataPlane> plane;
+  GrpcDataService service;
+};
+
+EmbeddingServer::EmbeddingServer() : state_(std::make_unique<State>()) {}
+EmbeddingServer::~EmbeddingServer() { Stop(); }
+
+grpc::Service* EmbeddingServer::service() { return &state_->service; }
+
+absl::Status EmbeddingServer::Start(const EmbeddingServerOptions& options) {
+  WEIR_ASSIGN_OR_RETURN(state_->plane, DataPlane::Create(options));
+  state_->service.Attach(state_->plane.get());
+  return absl::OkStatus();
+}
+
+void EmbeddingServer::Stop() {
+  state_->service.Attach(nullptr);
+  if (state_->plane != nullptr) state_->plane->Stop();
+}
+
+DescribeReply EmbeddingServer::Describe() const { return state_->plane->Describe(); }
+uint64_t EmbeddingServer::Fingerprint() const { return state_->plane->tables().Fingerprint(); }
+uint64_t EmbeddingServer::rows() const { return state_->plane->tables().rows(); }
+
+}  // namespace weir::server
