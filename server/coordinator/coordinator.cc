@@ -122,7 +122,9 @@ absl::Status Coordinator::ReportEvaluation(const ReportEvaluationRequest& reques
   WEIR_RETURN_IF_ERROR(Refusal());
   WEIR_RETURN_IF_ERROR(membership_.CheckWorker(request.worker_rank()));
   EndTraining(now);
-  return evaluation_.Add(request);
+  WEIR_RETURN_IF_ERROR(evaluation_.Add(request));
+  evaluated_ = evaluation_.samples();
+  return absl::OkStatus();
 }
 
 absl::Status Coordinator::Leave(const LeaveRequest& request, absl::Time now) {
@@ -167,12 +169,12 @@ void Coordinator::LeaveLocked(const LeaveRequest& request, Member* member, absl:
 }
 
 StatusReply Coordinator::GetStatus(absl::Time now) {
+  const uint64_t rows = options_.train_rows();
   MutexLock lock(&mu_);
   StatusReply reply;
   reply.set_state(state_);
   reply.set_reason(state_ == StatusReply::STATE_STARTING ? membership_.Waiting() : reason_);
   reply.set_samples(totals_.samples());
-  const uint64_t rows = options_.train_rows();
   const Training& training = options_.job.training();
   const uint64_t steps_rows = training.steps_max() * training.batch_size();
   reply.set_total_samples(steps_rows > 0 && (rows == 0 || steps_rows < rows) ? steps_rows : rows);
@@ -182,7 +184,7 @@ StatusReply Coordinator::GetStatus(absl::Time now) {
     reply.set_auc(totals_.recent().auc());
   }
   *reply.mutable_wire_bytes() = AllWireBytes();
-  reply.set_evaluated(evaluation_.samples());
+  reply.set_evaluated(evaluated_);
   reply.set_servers_registered(static_cast<uint32_t>(membership_.servers().size()));
   reply.set_workers_registered(static_cast<uint32_t>(membership_.workers().size()));
   ending_seen_ = ending_seen_ || Ended();
@@ -200,8 +202,12 @@ void Coordinator::Fail(absl::string_view reason, absl::Time now) {
 
 void Coordinator::FailLocked(absl::string_view reason, absl::Time now, Answers* answers) {
   if (Ended()) return;
-  state_ = StatusReply::STATE_FAILED;
   reason_ = std::string(reason.empty() ? "no reason was given" : reason.substr(0, kReasonBytesMax));
+  End(StatusReply::STATE_FAILED, now, answers);
+}
+
+void Coordinator::End(StatusReply::State state, absl::Time now, Answers* answers) {
+  state_ = state;
   ended_ = now;
   values_.FailAll(Refusal(), answers);
   barriers_.FailAll(Refusal(), answers);
@@ -275,7 +281,7 @@ absl::Status Coordinator::Finish(absl::Time now) {
       line->wire_bytes = SubtractWireBytes(line->wire_bytes, EvaluationWireBytes());
     }
     result = Result();
-    evaluation = evaluation_;
+    std::swap(evaluation, evaluation_);
   }
   // The exact figures take a sort, which must not hold up Status calls.
   if (evaluation.samples() > 0) {
@@ -284,10 +290,12 @@ absl::Status Coordinator::Finish(absl::Time now) {
   }
   if (line.has_value()) WEIR_RETURN_IF_ERROR(options_.recorder->Append(*line, now));
   WEIR_RETURN_IF_ERROR(options_.recorder->Finish(result, now));
-  MutexLock lock(&mu_);
-  if (Ended()) return absl::OkStatus();
-  state_ = StatusReply::STATE_DONE;
-  ended_ = now;
+  Answers answers;
+  {
+    MutexLock lock(&mu_);
+    if (!Ended()) End(StatusReply::STATE_DONE, now, &answers);
+  }
+  answers.Send();
   return absl::OkStatus();
 }
 
@@ -345,7 +353,8 @@ std::optional<Coordinator::Ending> Coordinator::ending(absl::Time now) const {
   if (!Ended()) return std::nullopt;
   Ending ending;
   if (state_ == StatusReply::STATE_FAILED) ending.status = absl::AbortedError(reason_);
-  ending.heard = (ending_seen_ && membership_.AllTold()) || now - ended_ >= kFarewell;
+  ending.told = membership_.AllTold();
+  ending.heard = (ending_seen_ && ending.told) || now - ended_ >= kFarewell;
   return ending;
 }
 

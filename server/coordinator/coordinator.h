@@ -70,20 +70,17 @@ class Coordinator {
 
   struct Ending {
     absl::Status status;  // of the job; not OK: why it failed
-    bool heard = false;   // everybody knows, or kFarewell has passed: nothing keeps the process
+    bool told = false;    // every process that is still in the job has been told
+    bool heard = false;   // and somebody has asked for the status, or kFarewell has passed: nothing keeps the process
   };
   // Empty while the job runs.
   std::optional<Ending> ending(absl::Time now) const;
 
  private:
-  struct Line {
-    MetricsLine metrics;
-    bool due = false;
-  };
-
   absl::Status Refusal() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FailLocked(absl::string_view reason, absl::Time now, Answers* answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void End(StatusReply::State state, absl::Time now, Answers* answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckSilence(absl::Time now, Answers* answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginTraining(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EndTraining(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -110,7 +107,8 @@ class Coordinator {
   ValueStore values_ ABSL_GUARDED_BY(mu_);
   Barriers barriers_ ABSL_GUARDED_BY(mu_);
   RunTotals totals_ ABSL_GUARDED_BY(mu_);
-  Evaluation evaluation_ ABSL_GUARDED_BY(mu_);
+  Evaluation evaluation_ ABSL_GUARDED_BY(mu_);  // empty again once everybody has left
+  uint64_t evaluated_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time training_began_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   absl::Time training_ended_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   uint64_t training_control_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // when training ended

@@ -66,7 +66,9 @@ int RunUntilEnded(const sigset_t& signals, Coordinator* coordinator) {
     }
     coordinator->Tick(now);
     const std::optional<Coordinator::Ending> ending = coordinator->ending(now);
-    if (!ending.has_value() || !(ending->heard || now >= leave_by)) continue;
+    if (!ending.has_value()) continue;
+    const bool leave = interrupted_by != 0 ? ending->told || now >= leave_by : ending->heard;
+    if (!leave) continue;
     if (ending->status.ok()) {
       spdlog::info("the job is done");
       return EXIT_SUCCESS;
@@ -90,7 +92,12 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges);
   CountAcceptedSockets(Edge::kControl);
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint, GrpcEndpoint::Listen(flags.listen, {service.get()}));
-  if (!flags.address_file.empty()) WEIR_RETURN_IF_ERROR(WriteFileAtomically(flags.address_file, endpoint->address() + "\n"));
+  if (!flags.address_file.empty()) {
+    if (const absl::Status written = WriteFileAtomically(flags.address_file, endpoint->address() + "\n"); !written.ok()) {
+      coordinator.Fail(written.message(), absl::Now());  // releases the calls that came already
+      return written;
+    }
+  }
   spdlog::info("coordinates on {}", endpoint->address());
   const int exit_code = RunUntilEnded(signals, &coordinator);
   endpoint->Shutdown();

@@ -21,14 +21,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr double kStallSeconds = 0.4;
-
 // Records what it is asked. Answers with the next of `faults`, or OK when there is none.
 class FakeCoordinator final : public ControlService::Service {
  public:
   grpc::Status Register(grpc::ServerContext*, const RegisterRequest* request, RegisterReply* reply) override {
     Job job;
-    job.mutable_cluster()->set_stall_timeout_seconds(kStallSeconds);
+    job.mutable_cluster()->set_stall_timeout_seconds(stall_seconds_);
     reply->set_job(job.SerializeAsString());
     reply->set_index(3);
     return Fault();
@@ -68,6 +66,8 @@ class FakeCoordinator final : public ControlService::Service {
     return Fault();
   }
 
+  // Of clients that join from now on.
+  void SetStallSeconds(double seconds) { stall_seconds_ = seconds; }
   void Hang() { hangs_ = true; }
   std::future<void> hanging() { return hanging_.get_future(); }
   void FailNext(int times, grpc::StatusCode code) {
@@ -109,6 +109,7 @@ class FakeCoordinator final : public ControlService::Service {
     return grpc::Status(code, "a fault of the test");
   }
 
+  std::atomic<double> stall_seconds_{0.4};
   std::atomic<bool> hangs_{false};
   std::promise<void> hanging_;
   Mutex mu_;
@@ -230,11 +231,16 @@ TEST_F(ControlClientTest, ARefusedHeartbeatEndsTheJob) {
 }
 
 TEST_F(ControlClientTest, EndingDoesNotWaitForAHangingHeartbeat) {
+  coordinator_.SetStallSeconds(30);
+  absl::StatusOr<std::unique_ptr<ControlClient>> patient = ControlClient::Join(OptionsOf(endpoint_->address()));
+  ASSERT_TRUE(patient.ok()) << patient.status();
   coordinator_.Hang();
-  client_->StartHeartbeats(absl::Milliseconds(5), nullptr,
-                           [](HeartbeatReply::Instruction, const std::string& reason) { ADD_FAILURE() << reason; });
+  (*patient)->StartHeartbeats(absl::Milliseconds(5), nullptr,
+                              [](HeartbeatReply::Instruction, const std::string& reason) { ADD_FAILURE() << reason; });
   coordinator_.hanging().get();
-  client_ = nullptr;
+  const absl::Time start = absl::Now();
+  *patient = nullptr;
+  EXPECT_LE(absl::Now() - start, absl::Seconds(10));
 }
 
 TEST_F(ControlClientTest, LeaveMayBeCalledByTheInstruction) {

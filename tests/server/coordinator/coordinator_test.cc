@@ -349,15 +349,22 @@ TEST_F(CoordinatorTest, ARunFolderThatCannotBeWrittenFailsTheJob) {
 }
 
 TEST_F(CoordinatorTest, TotalSamplesKnowsOfStepsMax) {
-  EXPECT_EQ(job_.GetStatus().total_samples(), 0u);
+  EXPECT_EQ(job_.GetStatus().total_samples(), 3000u);
   job_.train_rows = 1000;
   EXPECT_EQ(job_.GetStatus().total_samples(), 1000u);
+  job_.train_rows = 5000;
+  EXPECT_EQ(job_.GetStatus().total_samples(), 3000u);
 }
 
 TEST_F(CoordinatorTest, AJobThatIsDoneStaysDone) {
   job_.RegisterAll();
+  ASSERT_TRUE(job_.Report(0, 0).ok());
+  GetValue("never");
   LeaveAll();
   job_.Tick();
+  ASSERT_EQ(answered_.size(), 1u);  // nothing waits for a job that is over
+  EXPECT_TRUE(absl::IsAborted(answered_[0]));
+  EXPECT_EQ(job_.GetStatus().evaluated(), 2u);
   job_.coordinator->Fail("too late", job_.now);
   EXPECT_EQ(job_.GetStatus().state(), StatusReply::STATE_DONE);
 }

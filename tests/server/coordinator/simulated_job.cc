@@ -14,6 +14,7 @@ Job SmallJob() {
   Job job;
   job.set_name("small");
   job.mutable_training()->set_batch_size(100);
+  job.mutable_training()->set_steps_max(30);
   job.mutable_cluster()->set_servers(2);
   job.mutable_cluster()->set_workers(2);
   job.mutable_cluster()->set_stall_timeout_seconds(10);

@@ -15,7 +15,8 @@
 
 namespace weir::testing {
 
-// 2 servers and 2 workers, stall_timeout_seconds 10, metrics_every_seconds 2, job hash 0xabc. Single-threaded.
+// 2 servers and 2 workers, stall_timeout_seconds 10, metrics_every_seconds 2, 30 steps of
+// 100 samples at most, job hash 0xabc. Single-threaded.
 class SimulatedJob {
  public:
   explicit SimulatedJob(const std::string& dir, absl::Time start = absl::FromUnixSeconds(1000000));
