@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr int kLogLinesShown = 12;
 // A child's end wakes the launcher at once; this only bounds how late a deadline is noticed.
 constexpr absl::Duration kPollPeriod = absl::Milliseconds(50);
+constexpr absl::Duration kJoinPollPeriod = absl::Milliseconds(10);
 constexpr absl::Duration kReapTimeout = absl::Seconds(5);
 
 // The coordinator writes the whole line at once, by renaming.
@@ -35,30 +37,30 @@ LocalCluster::LocalCluster(const Job& job, ClusterOptions options, StopSignals* 
 
 LocalCluster::~LocalCluster() { StopAll("the launcher ends"); }
 
+std::string LocalCluster::Peer::Name() const { return absl::StrCat(role == ROLE_SERVER ? "server " : "worker ", index); }
+
 absl::Status LocalCluster::Run(const std::function<void(const StatusReply&)>& on_status) {
-  absl::Status status;
   absl::StatusOr<std::string> address = StartCoordinator();
-  status = address.ok() ? StartPeers(*address) : address.status();
+  absl::Status status = address.status();
   if (status.ok()) {
     link_ = CoordinatorLink::Open(*address);
-    status = Watch(on_status);
+    status = StartPeers(*address);
   }
+  if (status.ok()) status = Watch(on_status);
   StopAll(std::string(status.message()));
   return status;
 }
 
 std::vector<LocalCluster::Peer> LocalCluster::Peers() const {
   std::vector<Peer> peers;
-  for (uint32_t i = 0; i < job_.cluster().servers(); ++i) {
-    peers.push_back({absl::StrCat("server ", i), absl::StrCat("server-", i), options_.binaries.server});
-  }
-  for (uint32_t i = 0; i < job_.cluster().workers(); ++i) {
-    peers.push_back({absl::StrCat("worker ", i), absl::StrCat("worker-", i), options_.binaries.worker});
-  }
+  for (uint32_t i = 0; i < job_.cluster().servers(); ++i) peers.push_back({ROLE_SERVER, i, options_.binaries.server});
+  for (uint32_t i = 0; i < job_.cluster().workers(); ++i) peers.push_back({ROLE_WORKER, i, options_.binaries.worker});
   return peers;
 }
 
-std::string LocalCluster::LogPath(const std::string& log_name) const { return absl::StrCat(options_.run_dir, "/logs/", log_name, ".log"); }
+std::string LocalCluster::LogPath(const std::string& name) const {
+  return absl::StrCat(options_.run_dir, "/logs/", absl::StrReplaceAll(name, {{" ", "-"}}), ".log");
+}
 
 absl::StatusOr<std::string> LocalCluster::StartCoordinator() {
   const std::string address_file = absl::StrCat(options_.run_dir, "/coordinator.address");
@@ -71,9 +73,8 @@ absl::StatusOr<std::string> LocalCluster::StartCoordinator() {
   const absl::Time deadline = absl::Now() + options_.start_timeout;
   while (absl::Now() < deadline) {
     if (const std::string address = ReadAddress(address_file); !address.empty()) return address;
-    if (signals_->Wait(kPollPeriod)) return Interrupted();
-    WEIR_ASSIGN_OR_RETURN(const bool ended, AllEnded());
-    if (ended) return Died(*children_[0], ProcessEnd());
+    WEIR_RETURN_IF_ERROR(Pause());
+    if (children_[0]->Poll().has_value()) return Died(*children_[0], ProcessEnd());
   }
   return absl::DeadlineExceededError(absl::StrCat("the coordinator (pid ", children_[0]->pid(), ") told no address within ",
                                                   absl::FormatDuration(options_.start_timeout), "; see ", LogPath("coordinator")));
@@ -84,10 +85,25 @@ absl::Status LocalCluster::StartPeers(const std::string& coordinator_address) {
     WEIR_ASSIGN_OR_RETURN(
         std::unique_ptr<ChildProcess> child,
         ChildProcess::Start(
-            {peer.name, {peer.binary, "--coordinator", coordinator_address, "--listen", "127.0.0.1:0"}, LogPath(peer.log_name)}));
+            {peer.Name(), {peer.binary, "--coordinator", coordinator_address, "--listen", "127.0.0.1:0"}, LogPath(peer.Name())}));
     children_.push_back(std::move(child));
+    WEIR_RETURN_IF_ERROR(WaitUntilJoined(peer));
   }
   return absl::OkStatus();
+}
+
+absl::Status LocalCluster::WaitUntilJoined(const Peer& peer) {
+  const absl::Time deadline = absl::Now() + options_.start_timeout;
+  while (absl::Now() < deadline) {
+    if (const absl::StatusOr<StatusReply> status = link_->Status(); status.ok()) {
+      const uint32_t joined = peer.role == ROLE_SERVER ? status->servers_registered() : status->workers_registered();
+      if (joined > peer.index) return absl::OkStatus();
+    }
+    WEIR_RETURN_IF_ERROR(Pause());
+    if (children_.back()->Poll().has_value()) return Died(*children_.back(), ProcessEnd());
+  }
+  return absl::DeadlineExceededError(absl::StrCat(peer.Name(), " (pid ", children_.back()->pid(), ") did not join the job within ",
+                                                  absl::FormatDuration(options_.start_timeout), "; see ", LogPath(peer.Name())));
 }
 
 absl::Status LocalCluster::Watch(const std::function<void(const StatusReply&)>& on_status) {
@@ -114,6 +130,11 @@ absl::Status LocalCluster::Watch(const std::function<void(const StatusReply&)>& 
     }
     if (signals_->Wait(kPollPeriod)) return Interrupted();
   }
+}
+
+absl::Status LocalCluster::Pause() {
+  if (signals_->Wait(kJoinPollPeriod)) return Interrupted();
+  return AllEnded().status();
 }
 
 absl::StatusOr<bool> LocalCluster::AllEnded() {

@@ -22,7 +22,7 @@ namespace weir::tools {
 struct ClusterOptions {
   std::string run_dir;  // made by MakeRunFolder: has job.yaml and logs/
   Binaries binaries;
-  absl::Duration start_timeout = absl::Seconds(30);  // until the coordinator tells its address
+  absl::Duration start_timeout = absl::Seconds(30);  // of each process: until the coordinator tells its address, until another has joined
   absl::Duration leave_timeout = absl::Seconds(60);  // from the coordinator's end to everyone's
   absl::Duration stop_grace = absl::Seconds(5);      // from SIGTERM to SIGKILL
   absl::Duration refresh = absl::Milliseconds(200);  // between two status calls
@@ -44,16 +44,23 @@ class LocalCluster {
  private:
   // A process to start besides the coordinator.
   struct Peer {
-    std::string name;      // "worker 1"
-    std::string log_name;  // "worker-1"
+    Role role;
+    uint32_t index;
     std::string binary;
+
+    std::string Name() const;  // "worker 1"
   };
 
   std::vector<Peer> Peers() const;
-  std::string LogPath(const std::string& log_name) const;
+  // "<run folder>/logs/worker-1.log".
+  std::string LogPath(const std::string& name) const;
   absl::StatusOr<std::string> StartCoordinator();
+  // One after the other: the coordinator gives indices in the order of joining, and they must be those of the names.
   absl::Status StartPeers(const std::string& coordinator_address);
+  absl::Status WaitUntilJoined(const Peer& peer);
   absl::Status Watch(const std::function<void(const StatusReply&)>& on_status);
+  // Waits for a moment; CANCELLED when a stop signal came, ABORTED when a process died.
+  absl::Status Pause();
   // Whether all have ended well; ABORTED for the first that did not.
   absl::StatusOr<bool> AllEnded();
   absl::Status Died(const ChildProcess& child, const ProcessEnd& end) const;
