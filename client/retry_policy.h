@@ -9,7 +9,7 @@
 
 namespace weir::client {
 
-inline constexpr uint32_t kCallTriesMax = 8;
+inline constexpr uint32_t kCallTriesMax = 16;
 inline constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(20);
 inline constexpr absl::Duration kRetryDelayMax = absl::Seconds(2);
 
