@@ -58,10 +58,7 @@ class GrpcControlClient final : public ControlClient {
         incarnation_(RandomIncarnation()),
         stub_(ControlService::NewStub(OpenChannel(options_.coordinator, Edge::kNotCounted))) {}
 
-  ~GrpcControlClient() override {
-    EndHeartbeats();
-    if (heartbeats_.joinable()) heartbeats_.join();
-  }
+  ~GrpcControlClient() override { EndHeartbeats(); }
 
   absl::Status Register();
 
@@ -122,7 +119,6 @@ class GrpcControlClient final : public ControlClient {
   absl::Duration period_;
   std::function<WorkerProgress()> progress_;
   std::function<void(HeartbeatReply::Instruction, std::string)> instructed_;
-  std::thread heartbeats_;
   HeartbeatRequest heartbeat_;
   bool heartbeat_pending_ = false;
   uint64_t sequence_ = 0;
@@ -130,6 +126,7 @@ class GrpcControlClient final : public ControlClient {
   Mutex mu_;
   CondVar ending_changed_;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread heartbeats_ ABSL_GUARDED_BY(mu_);
 };
 
 template <typename Request, typename Reply>
@@ -169,6 +166,7 @@ void GrpcControlClient::StartHeartbeats(absl::Duration period, std::function<Wor
   period_ = period;
   progress_ = std::move(progress);
   instructed_ = std::move(instructed);
+  MutexLock lock(&mu_);  // the thread may ask at once whether it is itself
   heartbeats_ = std::thread([this] { HeartbeatLoop(); });
 }
 
@@ -228,14 +226,16 @@ void GrpcControlClient::HeartbeatLoop() {
 }
 
 void GrpcControlClient::EndHeartbeats() {
+  std::thread ended;
   {
     MutexLock lock(&mu_);
     ending_ = true;
     ending_changed_.NotifyAll();
+    if (heartbeats_.get_id() != std::this_thread::get_id()) ended = std::move(heartbeats_);
   }
-  if (!heartbeats_.joinable() || heartbeats_.get_id() == std::this_thread::get_id()) return;
+  if (!ended.joinable()) return;
   cancellation_.Request();
-  heartbeats_.join();
+  ended.join();
 }
 
 absl::Status GrpcControlClient::PutValue(absl::string_view key, absl::string_view value) {

@@ -1,8 +1,11 @@
 #include "server/coordinator/coordinator.h"
 
+#include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/limits.h"
@@ -15,7 +18,6 @@
 namespace weir::server {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -367,6 +369,53 @@ TEST_F(CoordinatorTest, AJobThatIsDoneStaysDone) {
   EXPECT_EQ(job_.GetStatus().evaluated(), 2u);
   job_.coordinator->Fail("too late", job_.now);
   EXPECT_EQ(job_.GetStatus().state(), StatusReply::STATE_DONE);
+}
+
+// Calls from many threads, without gRPC in between, so that ThreadSanitizer sees all of them.
+TEST_F(CoordinatorTest, CallsMayComeFromManyThreads) {
+  constexpr int kBeats = 50;
+  job_.RegisterAll();
+  ASSERT_TRUE(job_.AskRange(0, NextRangeRequest::SET_TRAIN).ok());
+  std::vector<HeartbeatRequest> beats[2];
+  for (uint32_t rank : {0u, 1u}) {
+    for (int i = 0; i < kBeats; ++i) beats[rank].push_back(job_.TrainBeatOf(rank, 10, 0.5));
+  }
+  const absl::Time now = job_.now + absl::Seconds(1);
+  Coordinator* const coordinator = job_.coordinator.get();
+  std::atomic<int> released{0};
+  std::vector<GetValuesReply> replies(kBeats);
+  std::vector<std::thread> threads;
+  for (uint32_t rank : {0u, 1u}) {
+    threads.emplace_back([&, rank] {
+      for (int i = 0; i < kBeats; ++i) {
+        EXPECT_TRUE(coordinator->Heartbeat(beats[rank][i], now).ok());
+        BarrierRequest barrier;
+        barrier.set_name(std::to_string(i));
+        barrier.set_worker_rank(rank);
+        coordinator->Barrier(barrier, {now + absl::Hours(1), [&](const absl::Status&) { ++released; }});
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    for (int i = 0; i < kBeats; ++i) {
+      GetValuesRequest get;
+      get.add_keys(std::to_string(i));
+      coordinator->GetValues(get, &replies[i], {now + absl::Hours(1), [&](const absl::Status&) { ++released; }});
+    }
+  });
+  threads.emplace_back([&] {
+    for (int i = 0; i < kBeats; ++i) {
+      PutValueRequest put;
+      put.set_key(std::to_string(i));
+      EXPECT_TRUE(coordinator->PutValue(put).ok());
+      coordinator->Tick(now + absl::Seconds(i % 3));
+      coordinator->GetStatus(now);
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(released.load(), 3 * kBeats);
+  EXPECT_EQ(job_.GetStatus().state(), StatusReply::STATE_TRAINING);
+  EXPECT_DOUBLE_EQ(job_.GetStatus().logloss(), 0.5);
 }
 
 }  // namespace
