@@ -30,7 +30,7 @@ absl::Status BatchPrefetcher::Next(uint32_t samples_max, Batch* batch) {
   Ready& next = ready_.front();
   bad_rows_ = next.bad_rows;
   if (next.last()) {
-    batch->samples = 0;
+    *batch = next.batch;  // kept: every later call gets the same empty batch
     return next.status;
   }
   std::swap(*batch, next.batch);
