@@ -1,6 +1,7 @@
 #include "client/embedding_bags.h"
 
 #include <cmath>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -28,6 +29,8 @@ struct Case {
   uint32_t servers = 2;
   size_t call_bytes_target = kCallBytesTarget;
 };
+
+void PrintTo(const Case& of, std::ostream* out) { *out << of.name; }
 
 Compression CompressionOf(const Case& of) {
   Compression compression;
@@ -85,7 +88,8 @@ TEST_P(MethodTest, StepsEqualTheScalarModel) {
     const absl::Status status = TrainStep(step, features, samples, gradient, rig.bags.get(), &pooled);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(pooled, truth.Pool(samples, features, sample_sparsity)) << "step " << step;
-    truth.Apply(samples, features, gradient, sample_sparsity);
+    truth.AddGradients(samples, features, gradient, sample_sparsity);
+    truth.Update(1);
     for (uint32_t server = 0; server < GetParam().servers; ++server) {
       EXPECT_EQ(rig.cluster.server(server).complete_steps().count(step), 1u);
     }
@@ -222,7 +226,8 @@ TEST(DctPushTest, ResidualsLeaveOnlyWithTheAcknowledgement) {
     } else {
       ASSERT_TRUE(TrainStep(step, features, 40, gradient, rig.bags.get(), &pooled).ok());
     }
-    truth.Apply(40, features, gradient, -1);
+    truth.AddGradients(40, features, gradient, -1);
+    truth.Update(1);
     EXPECT_NE(truth.Differences(rig.cluster.rows()), "");
   }
   Drain(100, features, 40, rig.bags.get());
@@ -245,7 +250,8 @@ TEST(DctPushTest, APushThatIsDroppedStaysInTheResiduals) {
     ASSERT_TRUE(rig.bags->StartPush(lookup.get(), gradient).ok());
   }
   for (const uint32_t server : {0, 1}) rig.cluster.server(server).SetFaults(Faults());
-  truth.Apply(40, features, gradient, -1);
+  truth.AddGradients(40, features, gradient, -1);
+  truth.Update(1);
   Drain(100, features, 40, rig.bags.get());
   EXPECT_EQ(truth.Differences(rig.cluster.rows()), "");
 }

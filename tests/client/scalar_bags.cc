@@ -25,12 +25,17 @@ std::vector<float> DrawGradient(size_t size, std::mt19937_64* random) {
   return gradient;
 }
 
+ScalarBags::ScalarBags(uint32_t dim, ShardMap map)
+    : ScalarBags(dim, map, [dim](uint32_t table, Key key) {
+        std::vector<float> row(dim);
+        for (uint32_t column = 0; column < dim; ++column) row[column] = FakeInitialValue(table, key, column);
+        return row;
+      }) {}
+
 std::vector<float> ScalarBags::Row(uint32_t table, Key key) const {
   const auto found = rows_.find({table, key});
   if (found != rows_.end()) return found->second;
-  std::vector<float> row(dim_);
-  for (uint32_t column = 0; column < dim_; ++column) row[column] = FakeInitialValue(table, key, column);
-  return row;
+  return initial_(table, key);
 }
 
 std::vector<ScalarBags::Part> ScalarBags::PartsOf(uint32_t sample, uint32_t server, const std::vector<FeatureKeys>& features,
@@ -78,13 +83,13 @@ std::vector<float> ScalarBags::Pool(uint32_t samples, const std::vector<FeatureK
   return pooled;
 }
 
-void ScalarBags::Apply(uint32_t samples, const std::vector<FeatureKeys>& features, const std::vector<float>& gradient, double sparsity) {
-  RowMap sums;
+void ScalarBags::AddGradients(uint32_t samples, const std::vector<FeatureKeys>& features, const std::vector<float>& gradient,
+                              double sparsity) {
   for (uint32_t sample = 0; sample < samples; ++sample) {
     for (uint32_t server = 0; server < map_.server_count; ++server) {
       for (const Part& part : PartsOf(sample, server, features, sparsity)) {
         for (const Key key : part.keys) {
-          std::vector<float>& sum = sums[{features[part.feature].table, key}];
+          std::vector<float>& sum = sums_[{features[part.feature].table, key}];
           sum.resize(dim_);
           for (uint32_t column = 0; column < dim_; ++column) {
             if (part.kept[column]) sum[column] += gradient[(sample * features.size() + part.feature) * dim_ + column];
@@ -93,19 +98,23 @@ void ScalarBags::Apply(uint32_t samples, const std::vector<FeatureKeys>& feature
       }
     }
   }
-  for (const auto& [place, sum] : sums) {
-    std::vector<float> row = Row(place.first, place.second);
-    for (uint32_t column = 0; column < dim_; ++column) row[column] -= sum[column];
-    rows_[place] = std::move(row);
-  }
 }
 
-std::string ScalarBags::Differences(const RowMap& served) const {
+void ScalarBags::Update(float rate) {
+  for (const auto& [place, sum] : sums_) {
+    std::vector<float> row = Row(place.first, place.second);
+    for (uint32_t column = 0; column < dim_; ++column) row[column] -= rate * sum[column];
+    rows_[place] = std::move(row);
+  }
+  sums_.clear();
+}
+
+std::string ScalarBags::Differences(const RowMap& served, float tolerance) const {
   for (const auto& [place, row] : rows_) {
     const auto found = served.find(place);
     if (found == served.end()) return absl::StrCat("no row of key ", place.second, " of table ", place.first);
     for (uint32_t column = 0; column < dim_; ++column) {
-      if (found->second[column] != row[column]) {
+      if (!(std::abs(found->second[column] - row[column]) <= tolerance)) {
         return absl::StrCat("key ", place.second, " of table ", place.first, ", column ", column, ": ", found->second[column], ", not ",
                             row[column]);
       }

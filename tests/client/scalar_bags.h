@@ -1,10 +1,12 @@
-// The scalar truth beside the embedding bags: rows in a map, one loop for each thing, gradient descent with a rate of 1.
+// The scalar truth beside the embedding bags: rows in a map, one loop for each thing.
 #ifndef WEIR_TESTS_CLIENT_SCALAR_BAGS_H_
 #define WEIR_TESTS_CLIENT_SCALAR_BAGS_H_
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/key.h"
@@ -21,14 +23,21 @@ std::vector<float> DrawGradient(size_t size, std::mt19937_64* random);
 
 class ScalarBags {
  public:
-  ScalarBags(uint32_t dim, ShardMap map) : dim_(dim), map_(map) {}
+  using InitialRow = std::function<std::vector<float>(uint32_t table, Key key)>;
+
+  // Starts from the rows of the fakes.
+  ScalarBags(uint32_t dim, ShardMap map);
+  ScalarBags(uint32_t dim, ShardMap map, InitialRow initial) : dim_(dim), map_(map), initial_(std::move(initial)) {}
 
   // Pooled vectors; with a sparsity of at least 0 thresholded for each sample on each server.
   std::vector<float> Pool(uint32_t samples, const std::vector<FeatureKeys>& features, double sparsity);
-  // One step of gradient descent, the gradient under the mask of Pool.
-  void Apply(uint32_t samples, const std::vector<FeatureKeys>& features, const std::vector<float>& gradient, double sparsity);
-  // The first row that differs; "" when all are the same. A row that a server does not have is its initial value.
-  std::string Differences(const RowMap& served) const;
+  // Adds the gradients of one worker's step, under the mask of Pool; the rows stay until Update.
+  void AddGradients(uint32_t samples, const std::vector<FeatureKeys>& features, const std::vector<float>& gradient, double sparsity);
+  // Gradient descent by what was added.
+  void Update(float rate);
+  // The first row that differs by more than the tolerance; "" when none does.
+  std::string Differences(const RowMap& served, float tolerance = 0) const;
+  const RowMap& rows() const { return rows_; }  // that were ever updated
 
  private:
   // What one server holds of a bag of a sample: its sum and whether each column passes.
@@ -44,7 +53,9 @@ class ScalarBags {
 
   const uint32_t dim_;
   const ShardMap map_;
+  const InitialRow initial_;
   RowMap rows_;
+  RowMap sums_;  // gradients since Update
 };
 
 }  // namespace weir::client

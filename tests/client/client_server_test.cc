@@ -1,0 +1,149 @@
+// The client against the real server: two servers and two workers, each codec beside the scalar truth.
+#include <map>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/grpc_endpoint.h"
+#include "client/embedding_bags.h"
+#include "client/embedding_client.h"
+#include "client/server_group.h"
+#include "gtest/gtest.h"
+#include "proto/job_file.h"
+#include "server/embedding_server.h"
+#include "tests/client/scalar_bags.h"
+
+namespace weir::client {
+namespace {
+
+constexpr uint32_t kDim = 16;
+constexpr uint32_t kServers = 2;
+constexpr uint32_t kWorkers = 2;
+constexpr float kRate = 0.125f;
+
+struct Case {
+  std::string name;
+  std::string compression;  // YAML
+  double sample_sparsity = -1;
+  float tolerance = 1e-5f;
+  size_t call_bytes_target = kCallBytesTarget;
+};
+
+void PrintTo(const Case& of, std::ostream* out) { *out << of.name; }
+
+std::string JobText(const Case& of) {
+  return absl::StrCat(
+      "data: {train: [a.tsv]}\n"
+      "embeddings: {dim: ",
+      kDim, ", optimizer: {type: sgd, learning_rate: ", kRate,
+      "}, initializer: {type: uniform, scale: 1}}\n"
+      "training: {gradient_scale: sum, staleness: 0}\n"
+      "cluster: {servers: ",
+      kServers, ", workers: ", kWorkers, "}\ncompression: ", of.compression, "\n");
+}
+
+class ClientServerTest : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<Job> job = ParseJob(JobText(GetParam()), "job.yaml", {});
+    ASSERT_TRUE(job.ok()) << job.status();
+    ClientOptions options;
+    options.job_hash = JobHash(*job);
+    options.call_bytes_target = GetParam().call_bytes_target;
+    for (uint32_t index = 0; index < kServers; ++index) {
+      servers_.push_back(std::make_unique<server::EmbeddingServer>());
+      const absl::Status started = servers_.back()->Start({*job, options.job_hash, index, kServers});
+      ASSERT_TRUE(started.ok()) << started;
+      auto endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {servers_.back()->service()});
+      ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+      options.servers.push_back((*endpoint)->address());
+      endpoints_.push_back(*std::move(endpoint));
+    }
+    for (uint32_t rank = 0; rank < kWorkers; ++rank) {
+      options.worker_rank = rank;
+      auto client = Client::Connect(options);
+      ASSERT_TRUE(client.ok()) << client.status();
+      clients_.push_back(*std::move(client));
+      auto bags = EmbeddingBags::Create(clients_.back().get(), {kDim, job->compression()});
+      ASSERT_TRUE(bags.ok()) << bags.status();
+      bags_.push_back(*std::move(bags));
+    }
+    truth_ = std::make_unique<ScalarBags>(kDim, clients_[0]->servers().shard_map(), [this](uint32_t table, Key key) {
+      std::vector<float>& row = initial_[{table, key}];
+      if (row.empty()) row = Served(table, key);
+      return row;
+    });
+  }
+
+  std::vector<float> Served(uint32_t table, Key key) {
+    std::vector<float> row(kDim);
+    const absl::Status status = clients_[0]->Lookup(table, std::vector<Key>{key}, absl::MakeSpan(row));
+    EXPECT_TRUE(status.ok()) << status;
+    return row;
+  }
+
+  // What one worker does with its batch up to the push, which is left under way.
+  void Work(uint32_t rank, int64_t step, uint32_t samples, const std::vector<FeatureKeys>& features) {
+    auto lookup = bags_[rank]->StartLookup(step, LookupRequest::PURPOSE_TRAIN, samples, features);
+    ASSERT_TRUE(lookup.ok()) << lookup.status();
+    std::vector<float> pooled(samples * features.size() * kDim);
+    const absl::Status answered = (*lookup)->Wait(absl::MakeSpan(pooled));
+    ASSERT_TRUE(answered.ok()) << answered;
+    const std::vector<float> expected = truth_->Pool(samples, features, GetParam().sample_sparsity);
+    for (size_t i = 0; i < pooled.size(); ++i) ASSERT_NEAR(pooled[i], expected[i], GetParam().tolerance) << "value " << i;
+    const std::vector<float> gradient = DrawGradient(pooled.size(), &random_);
+    truth_->AddGradients(samples, features, gradient, GetParam().sample_sparsity);
+    auto push = bags_[rank]->StartPush(lookup->get(), gradient);
+    ASSERT_TRUE(push.ok()) << push.status();
+    const absl::Status pushed = (*push)->Wait();
+    ASSERT_TRUE(pushed.ok()) << pushed;
+  }
+
+  std::vector<std::unique_ptr<server::EmbeddingServer>> servers_;
+  std::vector<std::unique_ptr<GrpcEndpoint>> endpoints_;
+  std::vector<std::unique_ptr<Client>> clients_;  // one for each worker
+  std::vector<std::unique_ptr<EmbeddingBags>> bags_;
+  std::unique_ptr<ScalarBags> truth_;
+  RowMap initial_;
+  std::mt19937_64 random_{17};
+};
+
+TEST_P(ClientServerTest, StepsEqualTheScalarModel) {
+  // Every row that will be touched is read before the first push: later its initial value is gone.
+  for (uint32_t table : {0, 1}) {
+    for (Key key = 0; key < 40; ++key) initial_[{table, key}] = Served(table, key);
+  }
+  initial_[{0, ~Key{0}}] = Served(0, ~Key{0});
+  for (int64_t step = 0; step < 4; ++step) {
+    for (uint32_t rank = 0; rank < kWorkers; ++rank) {
+      // The second worker runs out of data after two steps.
+      const uint32_t samples = rank == 1 && step >= 2 ? 0 : 48;
+      ASSERT_NO_FATAL_FAILURE(Work(rank, step, samples, samples == 0 ? std::vector<FeatureKeys>() : DrawFeatures(samples, &random_)));
+    }
+    truth_->Update(kRate);
+    RowMap served;
+    for (const auto& [place, row] : truth_->rows()) served[place] = Served(place.first, place.second);
+    ASSERT_EQ(truth_->Differences(served, GetParam().tolerance), "") << "step " << step;
+    for (const auto& server : servers_) EXPECT_EQ(server->Describe().applied_step(), step);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, ClientServerTest,
+                         testing::Values(Case{"plain", "{lookup: {method: plain}, push: {method: plain}}"},
+                                         Case{"plain_split", "{lookup: {method: plain}, push: {method: plain}}", -1, 1e-5f, 1000},
+                                         Case{"none", "{lookup: {method: none}, push: {method: none}}"},
+                                         Case{"none_split", "{lookup: {method: none}, push: {method: none}}", -1, 1e-5f, 1000},
+                                         // Rows of up to 4 are rounded to 11 bits.
+                                         Case{"fp16", "{lookup: {method: fp16}, push: {method: fp16}}", -1, 1e-2f},
+                                         Case{"dct_0", "{lookup: {method: none}, push: {method: dct, sparsity: 0}}"},
+                                         Case{"sample_0", "{lookup: {method: dct, sparsity: 0}}", 0},
+                                         Case{"sample_75", "{lookup: {method: dct, sparsity: 0.75}}", 0.75},
+                                         Case{"sample_75_split", "{lookup: {method: dct, sparsity: 0.75}}", 0.75, 1e-5f, 1000}),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace weir::client
