@@ -175,7 +175,7 @@ absl::Status Run(const Flags& flags) {
   if (!status.ok()) {
     status = absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
     if (const absl::Status stopped = control->Stop(status.message()); !stopped.ok()) {
-      spdlog::warn("the coordinator could not be told: {}", stopped.message());
+      spdlog::warn("the coordinator could not be told: {}", stopped.ToString());
     }
   }
   return status;
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
   const absl::Status status = weir::worker::Run(flags);
   if (!status.ok()) {
-    spdlog::error("{}", status.message());
+    spdlog::error("{}", status.ToString());
     return EXIT_FAILURE;
   }
   return EXIT_SUCCESS;
