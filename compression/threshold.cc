@@ -12,7 +12,7 @@ namespace weir::compression {
 namespace {
 
 // Bin of a magnitude: its exponent, and its first mantissa bits when there are enough values for many bins to pay.
-constexpr int kFewShift = 23, kManyShift = 20;
+constexpr int kFewShift = 22, kManyShift = 20;
 constexpr size_t kMany = 16384;
 
 struct Bin {
@@ -26,14 +26,17 @@ template <int kShift>
 Bin FindBin(absl::Span<const float> values, uint32_t rank) {
   constexpr size_t kBins = size_t{1} << (31 - kShift);
   // Near values often share a bin; counting them in turns spares each increment the wait for the one before.
-  constexpr size_t kTurns = 4;
-  std::array<std::array<uint32_t, kBins>, kTurns> counts{};
-  const auto bin = [&values](size_t i) { return (BitsOfFloat(values[i]) & 0x7fffffff) >> kShift; };
-  size_t i = 0;
-  for (; i + kTurns <= values.size(); i += kTurns) {
-    for (size_t turn = 0; turn < kTurns; ++turn) ++counts[turn][bin(i + turn)];
+  std::array<std::array<uint32_t, kBins>, 4> counts{};
+  const auto bin = [](float value) { return (BitsOfFloat(value) & 0x7fffffff) >> kShift; };
+  const float* value = values.data();
+  const float* const end = value + values.size();
+  for (; end - value >= 4; value += 4) {
+    ++counts[0][bin(value[0])];
+    ++counts[1][bin(value[1])];
+    ++counts[2][bin(value[2])];
+    ++counts[3][bin(value[3])];
   }
-  for (; i < values.size(); ++i) ++counts[0][bin(i)];
+  for (; value != end; ++value) ++counts[0][bin(*value)];
   uint32_t below = 0;
   for (uint32_t index = 0; index < kBins; ++index) {
     const uint32_t count = counts[0][index] + counts[1][index] + counts[2][index] + counts[3][index];
