@@ -35,10 +35,9 @@ std::string WireInAll(const WireBytes& bytes) {
 }
 
 std::string Starting(const StatusReply& status, const Cluster& cluster) {
-  std::string line = absl::StrCat("starting: ", status.servers_registered(), "/", cluster.servers(), " servers, ",
-                                  status.workers_registered(), "/", cluster.workers(), " workers");
-  if (!status.reason().empty()) absl::StrAppend(&line, "; ", status.reason());
-  return line;
+  if (!status.reason().empty()) return absl::StrCat("starting: ", status.reason());
+  return absl::StrCat("starting: ", status.servers_registered(), "/", cluster.servers(), " servers, ", status.workers_registered(), "/",
+                      cluster.workers(), " workers");
 }
 
 std::string Training(const StatusReply& status, double rate, int columns) {
