@@ -24,9 +24,14 @@ std::string Bar(double share, int width) {
   return absl::StrCat("[", std::string(done, '#'), std::string(width - done, '-'), "]");
 }
 
+std::string WireOfData(const WireBytes& bytes) {
+  return absl::StrCat("wire: lookup ", HumanBytes(static_cast<double>(bytes.lookup_request())), " + ",
+                      HumanBytes(static_cast<double>(bytes.lookup_reply())), ", push ", HumanBytes(static_cast<double>(bytes.push())),
+                      ", dense ", HumanBytes(static_cast<double>(bytes.dense())));
+}
+
 std::string WireByEdge(const WireBytes& bytes) {
-  return absl::StrCat("wire: lookup ", HumanBytes(bytes.lookup_request()), " + ", HumanBytes(bytes.lookup_reply()), ", push ",
-                      HumanBytes(bytes.push()), ", dense ", HumanBytes(bytes.dense()), ", control ", HumanBytes(bytes.control()));
+  return absl::StrCat(WireOfData(bytes), ", control ", HumanBytes(static_cast<double>(bytes.control())));
 }
 
 std::string WireInAll(const WireBytes& bytes) {
@@ -52,7 +57,9 @@ std::string Training(const StatusReply& status, double rate, int columns) {
   // From the widest form to the narrowest.
   const std::vector<std::vector<std::string>> forms = {
       {head, known ? Bar(share, 24) : "", speed, quality, WireByEdge(status.wire_bytes()), time},
-      {head, known ? Bar(share, 12) : "", speed, quality, WireInAll(status.wire_bytes()), time},
+      {head, known ? Bar(share, 12) : "", speed, quality, WireOfData(status.wire_bytes()), time},
+      {head, speed, quality, WireOfData(status.wire_bytes()), time},
+      {head, speed, quality, WireInAll(status.wire_bytes()), time},
       {head, speed, quality, time},
       {head, speed, time},
   };

@@ -48,7 +48,8 @@ TEST(ProgressLineTest, FitsEveryWidth) {
     EXPECT_LE(ProgressLine(Halfway(), TwoByTwo(), 50000, columns).size(), columns);
     EXPECT_THAT(ProgressLine(Halfway(), TwoByTwo(), 50000, columns), StartsWith(" 50%"));
   }
-  EXPECT_THAT(ProgressLine(Halfway(), TwoByTwo(), 50000, 120), HasSubstr("wire 10.0 MB"));
+  EXPECT_THAT(ProgressLine(Halfway(), TwoByTwo(), 50000, 150), HasSubstr("push 3.00 MB, dense 4.00 MB"));
+  EXPECT_THAT(ProgressLine(Halfway(), TwoByTwo(), 50000, 100), HasSubstr("wire 10.0 MB"));
 }
 
 TEST(ProgressLineTest, UnknownTotalHasNoBarAndNoEnd) {
