@@ -64,6 +64,7 @@ TEST(MatrixBufferTest, KeepsItsMemoryWhileItIsLargeEnough) {
   buffer.Reserve(10);
   float* const memory = buffer.Rows(0, 10).data;
   buffer.Reserve(3);
+  buffer.Reserve(10);
   EXPECT_EQ(buffer.Rows(0, 3).data, memory);
   EXPECT_EQ(buffer.Rows(2, 1).data, buffer.Rows(0, 3).Row(2));
   for (const size_t row : {0, 1, 9}) EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.Rows(row, 1).data) % 64, 0u);

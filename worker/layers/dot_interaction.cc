@@ -80,9 +80,11 @@ void InteractForward(DotInteraction::Shape shape, float* memory, ConstMatrix poo
   const InteractionScratch scratch(shape, memory);
   for (size_t sample = 0; sample < output.rows; ++sample) {
     float* HWY_RESTRICT out = output.Row(sample);
-    for (size_t i = 0; i < shape.vectors; ++i) {
-      const float* HWY_RESTRICT vector = i == 0 ? out : pooled.Row(sample) + (i - 1) * shape.dim;
-      for (size_t k = 0; k < shape.dim; ++k) scratch.transposed[k * scratch.columns + i] = vector[k];
+    const float* HWY_RESTRICT others = pooled.Row(sample);
+    for (size_t k = 0; k < shape.dim; ++k) {
+      float* HWY_RESTRICT line = scratch.transposed + k * scratch.columns;
+      line[0] = out[k];
+      for (size_t i = 1; i < shape.vectors; ++i) line[i] = others[(i - 1) * shape.dim + k];
     }
     for (size_t row = 0; row < shape.vectors; row += kTileRows) DotTile(shape, scratch, row);
     // Whole vectors; what a row writes too much the next one overwrites.
