@@ -299,10 +299,22 @@ def test_twin(path):
     return f"tests/{posixpath.splitext(path)[0]}_test.cc"
 
 
+def includes(tree, path):
+    return set(re.findall(r'#include "([^"]+)"', tree.text(path))) if path in tree.files else set()
+
+
 def tested_headers(tree):
-    """What tests of the same folder include: a suite over all implementations of an interface is the twin of each."""
-    return {include for path in tree.files if path.startswith("tests/") and path.endswith("_test.cc")
-            for include in re.findall(r'#include "([^"]+)"', tree.text(path)) if path.startswith(f"tests/{top(include)}/")}
+    """What tests include, of their own folder or as a whole job, and the private parts of it: headers of the same folder that it is made of. So a
+    suite over all implementations of an interface is the twin of each, and a part is tested through what it is a part of."""
+    tested = {include for path in tree.files if path.startswith("tests/") and path.endswith(("_test.cc", "_fuzz.cc"))
+              for include in includes(tree, path) if path.startswith((f"tests/{top(include)}/", "tests/integration/", "tests/fuzz/"))}
+    found = tested
+    while found:
+        parts = {part for header in found for path in (header, posixpath.splitext(header)[0] + ".cc") for part in includes(tree, path)
+                 if posixpath.dirname(part) == posixpath.dirname(header)}
+        found = parts - tested
+        tested = tested | found
+    return tested
 
 
 @tree_rule

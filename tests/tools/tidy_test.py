@@ -166,6 +166,9 @@ class TidyTest(unittest.TestCase):
         self.assert_clean({**files, **suite})
         elsewhere = {"tests/server/suite_test.cc": '#include "base/key.h"\n', "tests/server/BUILD": build("suite_test.cc")}
         self.assert_found({**files, **elsewhere}, "base/key.cc", 1, "no test includes its header")
+        whole = {"base/job.h": header("base/job.h"), "base/job.cc": '#include "base/key.h"\n', "base/BUILD": build("key.cc", "key.h", "job.h", "job.cc"),
+                 "tests/base/job_test.cc": '#include "base/job.h"\n', "tests/base/BUILD": build("job_test.cc")}
+        self.assert_clean({**files, **whole})
         with mock.patch.object(tidy, "TWIN_EXCEPTIONS", {"base/key.cc": "why"}), mock.patch.object(tidy, "EXCEPTIONS_MAX", 1):
             self.assert_clean(files)
             self.assert_found({**files, **suite}, "tools/tidy.py", 1, "needs no exception any more")
