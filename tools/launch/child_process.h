@@ -46,6 +46,8 @@ class ChildProcess {
 
   // How it ended; empty while it runs. What is left of its group is killed with it. Does not wait.
   std::optional<ProcessEnd> Poll();
+  // What Poll saw last.
+  const std::optional<ProcessEnd>& end() const { return end_; }
   // Sends a signal to its group, if it still runs.
   void Signal(int signal);
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -20,6 +21,8 @@ constexpr int kLogLinesShown = 12;
 // A child's end wakes the launcher at once; this only bounds how late a deadline is noticed.
 constexpr absl::Duration kPollPeriod = absl::Milliseconds(50);
 constexpr absl::Duration kJoinPollPeriod = absl::Milliseconds(10);
+// From telling the coordinator why to the end of the process.
+constexpr absl::Duration kConfessionTimeout = absl::Seconds(2);
 constexpr absl::Duration kReapTimeout = absl::Seconds(5);
 
 // The coordinator writes the whole line at once, by renaming.
@@ -139,15 +142,31 @@ absl::Status LocalCluster::Pause() {
 
 absl::StatusOr<bool> LocalCluster::AllEnded() {
   bool all = true;
+  const ChildProcess* failed = nullptr;
   for (const std::unique_ptr<ChildProcess>& child : children_) {
     const std::optional<ProcessEnd> end = child->Poll();
-    if (!end.has_value()) {
-      all = false;
-    } else if (!end->ok()) {
-      return Died(*child, *end);
-    }
+    all = all && end.has_value();
+    // Who was killed did not die of the others' failures.
+    if (end.has_value() && !end->ok() && (failed == nullptr || end->signal != 0)) failed = child.get();
   }
-  return all;
+  if (failed == nullptr) return all;
+  const ChildProcess& culprit = Culprit(*failed);
+  return Died(culprit, *culprit.end());
+}
+
+const ChildProcess& LocalCluster::Culprit(const ChildProcess& first) {
+  if (link_ == nullptr || first.end()->signal != 0) return first;
+  const absl::StatusOr<StatusReply> status = link_->Status();
+  if (!status.ok() || status->state() != StatusReply::STATE_FAILED) return first;
+  for (const std::unique_ptr<ChildProcess>& child : children_) {
+    // A process that gives up tells the coordinator "worker 1: why".
+    if (!absl::StartsWith(status->reason(), absl::StrCat(child->name(), ": "))) continue;
+    const absl::Time deadline = absl::Now() + kConfessionTimeout;
+    while (!child->Poll().has_value() && absl::Now() < deadline && !signals_->Wait(kJoinPollPeriod)) {
+    }
+    return child->end().has_value() && !child->end()->ok() ? *child : first;
+  }
+  return first;
 }
 
 absl::Status LocalCluster::Died(const ChildProcess& child, const ProcessEnd& end) const {

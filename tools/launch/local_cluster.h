@@ -63,6 +63,8 @@ class LocalCluster {
   absl::Status Pause();
   // Whether all have ended well; ABORTED for the first that did not.
   absl::StatusOr<bool> AllEnded();
+  // Whose failure ended the job: `first` is the first whose end was seen, but one failure makes others fail at once.
+  const ChildProcess& Culprit(const ChildProcess& first);
   absl::Status Died(const ChildProcess& child, const ProcessEnd& end) const;
   absl::Status Interrupted() const;
   // Asks everyone to end, then makes them.

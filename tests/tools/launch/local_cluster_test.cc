@@ -10,7 +10,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -31,10 +30,15 @@ using ::testing::MatchesRegex;
 // A coordinator's service that sees who has joined by what the scripts of LocalClusterTest wrote.
 class FakeControlService final : public ControlService::Service {
  public:
-  explicit FakeControlService(fs::path pids) : pids_(std::move(pids)) {}
+  // pids: what the scripts wrote; reason: why the job has failed, when there is such a file.
+  FakeControlService(const fs::path& pids, const fs::path& reason) : pids_(pids), reason_(reason) {}
 
   grpc::Status Status(grpc::ServerContext*, const StatusRequest*, StatusReply* reply) override {
     if (silent_) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "silent");
+    if (std::ifstream reason(reason_); reason) {
+      reply->set_state(StatusReply::STATE_FAILED);
+      std::getline(reason, *reply->mutable_reason());
+    }
     if (nobody_joins_) return grpc::Status::OK;
     std::ifstream file(pids_);
     for (std::string line; std::getline(file, line);) {
@@ -50,6 +54,7 @@ class FakeControlService final : public ControlService::Service {
 
  private:
   const fs::path pids_;
+  const fs::path reason_;
   std::atomic<bool> silent_{false};
   std::atomic<bool> nobody_joins_{false};
 };
@@ -114,7 +119,7 @@ class LocalClusterTest : public testing::Test {
   const fs::path root_ = fs::path(testing::TempDir()) / "local_cluster";
   Job job_;
   std::unique_ptr<StopSignals> signals_;
-  FakeControlService service_{root_ / "pids"};
+  FakeControlService service_{root_ / "pids", root_ / "reason"};
   std::unique_ptr<GrpcEndpoint> endpoint_;
   absl::Duration start_timeout_ = absl::Seconds(20);
   absl::Duration stop_grace_ = absl::Seconds(20);
@@ -147,6 +152,17 @@ TEST_F(LocalClusterTest, FirstToDieEndsTheJobWithItsExitAndLastLines) {
   EXPECT_THAT(std::string(status.message()),
               MatchesRegex("server [01] \\(pid [0-9]+\\) exited with code 7; the end of .*/logs/server-[01].log:\n"
                            "line 2\n(.|\n)*line 13"));
+}
+
+// Worker 1 finds a bad row and says so; worker 0 ends first, because its peer has gone silent.
+TEST_F(LocalClusterTest, WhoCausedTheFailureIsNamedNotWhoEndedFirst) {
+  const std::string reason = (root_ / "reason").string();
+  const std::string pids = (root_ / "pids").string();
+  Script("weir-worker",
+         absl::StrCat("me=$(grep worker ", pids, " | grep -n \"^$$ \" | cut -d: -f1); ", WaitForGo(), "; if [ $me = 2 ]; then ",
+                      "echo 'worker 1: rows.tsv, line 7' > ", reason, ".new; mv ", reason, ".new ", reason,
+                      "; sleep 0.2; echo rows.tsv, line 7; else while [ ! -e ", reason, " ]; do sleep 0.01; done; fi; exit 1"));
+  EXPECT_THAT(std::string(Run().message()), MatchesRegex("worker 1 (.|\n)*rows.tsv, line 7"));
 }
 
 TEST_F(LocalClusterTest, SignalThatKilledAProcessIsNamed) {
