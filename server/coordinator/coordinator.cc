@@ -217,6 +217,7 @@ void Coordinator::BeginTraining(absl::Time now) {
   if (state_ != StatusReply::STATE_STARTING || !membership_.complete()) return;
   state_ = StatusReply::STATE_TRAINING;
   training_began_ = now;
+  line_last_window_ = now;
   line_due_ = now + absl::Seconds(options_.job.output().metrics_every_seconds());
 }
 
@@ -313,19 +314,20 @@ WireBytes Coordinator::EvaluationWireBytes() const {
 
 MetricsLine Coordinator::TakeLine(double seconds) {
   MetricsLine line;
-  auto [window, codecs] = totals_.TakeLine();
+  RunTotals::Line taken = totals_.TakeLine();
   line.seconds = std::max(seconds, line_seconds_);
   line.samples = totals_.samples();
   line.steps = totals_.steps();
-  line.logloss = window.logloss();
-  line.auc = window.auc();
-  // The last stretch of a run can be empty on the clock.
-  const double stretch = line.seconds - line_seconds_;
-  line.samples_per_second = stretch > 0 ? static_cast<double>(window.samples()) / stretch : 0;
+  line.logloss = taken.quality.logloss();
+  line.auc = taken.quality.auc();
+  // Windows arrive up to a heartbeat late, so a short last stretch can hold the samples of a longer time.
+  const double stretch = std::max(line.seconds - line_seconds_, absl::ToDoubleSeconds(taken.last_window - line_last_window_));
+  line.samples_per_second = stretch > 0 ? static_cast<double>(taken.quality.samples()) / stretch : 0;
   line.wire_bytes = AllWireBytes();
-  line.codecs = std::move(codecs);
+  line.codecs = std::move(taken.codecs);
   line.wait_seconds = totals_.wait_seconds();
   line_seconds_ = line.seconds;
+  line_last_window_ = std::max(line_last_window_, taken.last_window);
   return line;
 }
 

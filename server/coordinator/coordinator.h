@@ -113,7 +113,8 @@ class Coordinator {
   absl::Time training_ended_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   uint64_t training_control_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // when training ended
   absl::Time line_due_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
-  double line_seconds_ ABSL_GUARDED_BY(mu_) = 0;  // of the last line
+  double line_seconds_ ABSL_GUARDED_BY(mu_) = 0;      // of the last line
+  absl::Time line_last_window_ ABSL_GUARDED_BY(mu_);  // arrival of the last window of the last line; before the first: training began
   uint64_t rows_fingerprint_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t rows_held_ ABSL_GUARDED_BY(mu_) = 0;
   struct DenseFingerprint {

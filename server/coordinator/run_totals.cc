@@ -93,6 +93,7 @@ void RunTotals::AddWindow(const TrainingWindow& window, absl::Time now) {
   }
   this_second_.Add(window);
   line_.Add(window);
+  line_last_window_ = now;
 }
 
 void RunTotals::AddCodec(const CodecReport& report) {
@@ -164,8 +165,8 @@ bool RunTotals::AllPastTraining() const {
                      [](const Worker& worker) { return worker.phase >= WorkerProgress::PHASE_EVALUATING; });
 }
 
-std::pair<QualityWindow, std::vector<CodecLine>> RunTotals::TakeLine() {
-  std::vector<CodecLine> codecs;
+RunTotals::Line RunTotals::TakeLine() {
+  Line taken;
   for (const auto& [name, sum] : line_codecs_) {
     CodecLine line;
     line.edge = name.first;
@@ -173,10 +174,12 @@ std::pair<QualityWindow, std::vector<CodecLine>> RunTotals::TakeLine() {
     line.density = sum.entries() > 0 ? static_cast<double>(sum.kept()) / static_cast<double>(sum.entries()) : 0;
     line.threshold = sum.threshold();
     line.residual_ratio = sum.gradient_norm() > 0 ? sum.residual_norm() / sum.gradient_norm() : 0;
-    codecs.push_back(std::move(line));
+    taken.codecs.push_back(std::move(line));
   }
   line_codecs_.clear();
-  return {std::exchange(line_, QualityWindow()), std::move(codecs)};
+  taken.quality = std::exchange(line_, QualityWindow());
+  taken.last_window = std::exchange(line_last_window_, absl::InfinitePast());
+  return taken;
 }
 
 }  // namespace weir::server

@@ -75,9 +75,14 @@ class RunTotals {
   // The last full stretch of about a second; what there is of the first before that.
   const QualityWindow& recent() const { return last_second_.samples() > 0 ? last_second_ : this_second_; }
 
-  // Since the last TakeLine; codecs of worker 0.
+  // What was counted since the last TakeLine.
+  struct Line {
+    QualityWindow quality;
+    absl::Time last_window = absl::InfinitePast();  // arrival; InfinitePast: none
+    std::vector<CodecLine> codecs;                  // of worker 0
+  };
   uint64_t line_samples() const { return line_.samples(); }
-  std::pair<QualityWindow, std::vector<CodecLine>> TakeLine();
+  Line TakeLine();
 
  private:
   struct Worker {
@@ -99,6 +104,7 @@ class RunTotals {
   QualityWindow this_second_;
   absl::Time this_second_began_ = absl::InfinitePast();
   QualityWindow line_;
+  absl::Time line_last_window_ = absl::InfinitePast();
   std::map<std::pair<std::string, std::string>, CodecReport> line_codecs_;  // by edge and name; entries and kept are sums
 };
 

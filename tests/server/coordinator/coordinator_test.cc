@@ -342,6 +342,24 @@ TEST_F(CoordinatorTest, MetricsLinesFollowTheClock) {
   EXPECT_NEAR(MetricsLines()[1]["samples_per_second"].get<double>(), 150, 1e-9);
 }
 
+TEST_F(CoordinatorTest, ALateWindowIsNoBurstOfSpeed) {
+  job_.RegisterAll();
+  ASSERT_TRUE(job_.AskRange(0, NextRangeRequest::SET_TRAIN).ok());
+  job_.Advance(absl::Seconds(2));
+  job_.Beat(job_.TrainBeatOf(0, 100, 0.5));
+  job_.Tick();
+  // Training ends 0.1 s after that line, and its last 0.5 s are told of later.
+  job_.Advance(absl::Seconds(0.1));
+  ASSERT_TRUE(job_.AskRange(0, NextRangeRequest::SET_TEST).ok());
+  job_.Advance(absl::Seconds(0.4));
+  job_.Beat(job_.TrainBeatOf(0, 50, 0.5));
+  LeaveAll();
+  job_.Tick();
+  ASSERT_EQ(MetricsLines().size(), 2u);
+  EXPECT_NEAR(MetricsLines()[1]["seconds"].get<double>(), 2.1, 1e-9);
+  EXPECT_NEAR(MetricsLines()[1]["samples_per_second"].get<double>(), 100, 1e-6);
+}
+
 TEST_F(CoordinatorTest, ARunFolderThatCannotBeWrittenFailsTheJob) {
   job_.RegisterAll();
   LeaveAll();

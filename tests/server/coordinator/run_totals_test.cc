@@ -31,7 +31,7 @@ TEST(RunTotalsTest, AWindowCountsOnce) {
   ASSERT_TRUE(totals.Add({0, 2, kNow}, ProgressOf(2)).ok());
   ASSERT_TRUE(totals.Add({0, 1, kNow}, ProgressOf(1)).ok());  // late
   EXPECT_EQ(totals.line_samples(), 6u);
-  const QualityWindow window = totals.TakeLine().first;
+  const QualityWindow window = totals.TakeLine().quality;
   EXPECT_DOUBLE_EQ(window.logloss(), 1);
   EXPECT_DOUBLE_EQ(window.auc(), 1);
   EXPECT_EQ(totals.line_samples(), 0u);
@@ -107,14 +107,14 @@ TEST(RunTotalsTest, CodecsOfWorkerZeroSinceTheLastLine) {
   codec->set_kept(30);
   codec->set_threshold(0.2);
   ASSERT_TRUE(totals.Add({0, 2, kNow}, progress).ok());
-  const std::vector<CodecLine> codecs = totals.TakeLine().second;
+  const std::vector<CodecLine> codecs = totals.TakeLine().codecs;
   ASSERT_EQ(codecs.size(), 1u);
   EXPECT_EQ(codecs[0].edge, "push");
   EXPECT_EQ(codecs[0].name, "C1");
   EXPECT_DOUBLE_EQ(codecs[0].density, 0.2);
   EXPECT_DOUBLE_EQ(codecs[0].threshold, 0.2);
   EXPECT_DOUBLE_EQ(codecs[0].residual_ratio, 1.5);
-  EXPECT_TRUE(totals.TakeLine().second.empty());
+  EXPECT_TRUE(totals.TakeLine().codecs.empty());
 }
 
 TEST(RunTotalsTest, AMalformedReportChangesNothing) {
