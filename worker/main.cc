@@ -99,8 +99,9 @@ EdgeBytes Difference(const EdgeBytes& all, const EdgeBytes& before) {
   return rest;
 }
 
-// One worker's part of the job, from joined to ready to leave.
-absl::Status Train(ControlClient* control, const std::string& address, PeerExchange* exchange, Progress* progress) {
+// One worker's part of the job, from joined to ready to leave. `reducer` is made here and left open.
+absl::Status Train(ControlClient* control, const std::string& address, PeerExchange* exchange, Progress* progress,
+                   std::unique_ptr<DenseReducer>* reducer) {
   const Job& job = control->job();
   const DataSchema schema = SchemaOf(job);
   const uint32_t dim = job.embeddings().dim();
@@ -110,7 +111,7 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   WEIR_ASSIGN_OR_RETURN(const auto bags, client::EmbeddingBags::Create(client.get(), {dim, job.compression()}));
   WEIR_ASSIGN_OR_RETURN(const auto model, CreateDenseModel(job.model(), schema, dim, job.seed()));
   WEIR_ASSIGN_OR_RETURN(const auto optimizer, CreateDenseOptimizer(job.model().optimizer(), model->parameters().size()));
-  WEIR_ASSIGN_OR_RETURN(auto reducer, CreateReducer(control, model->layers(), address, exchange));
+  WEIR_ASSIGN_OR_RETURN(*reducer, CreateReducer(control, model->layers(), address, exchange));
 
   HandedOutRanges train_ranges(control, NextRangeRequest::SET_TRAIN);
   BatchPrefetcher source(std::make_unique<CriteoReader>(job.data(), schema, &train_ranges),
@@ -119,7 +120,7 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   WEIR_RETURN_IF_ERROR(control->Barrier("connected", absl::Seconds(job.cluster().call_timeout_seconds())));
   const absl::Time start = absl::Now();
   progress->SetPhase(WorkerProgress::PHASE_TRAINING);
-  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer.get(), progress},
+  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress},
                   {control->index(), job.cluster().workers(), dim, job.training()});
   WEIR_RETURN_IF_ERROR(trainer.Run());
   const absl::Duration trained = absl::Now() - start;
@@ -171,7 +172,9 @@ absl::Status Run(const Flags& flags) {
         spdlog::error("the job has ended: {}", reason);
         std::_Exit(EXIT_FAILURE);
       });
-  absl::Status status = Train(control.get(), endpoint->address(), &exchange, &progress);
+  // Its connections close after the coordinator knows why: peers fail when they do, and the first reason that is told stands.
+  std::unique_ptr<DenseReducer> reducer;
+  absl::Status status = Train(control.get(), endpoint->address(), &exchange, &progress, &reducer);
   if (!status.ok()) {
     status = absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
     if (const absl::Status stopped = control->Stop(status.message()); !stopped.ok()) {
