@@ -19,6 +19,21 @@ uint64_t SortKey(float score, uint8_t label) {
   return uint64_t{bits} << 1 | (label != 0 ? 1 : 0);
 }
 
+float ScoreOfKey(uint64_t key) {
+  auto bits = static_cast<uint32_t>(key >> 1);
+  bits = (bits & 0x80000000u) != 0 ? bits & ~0x80000000u : ~bits;
+  float score;
+  std::memcpy(&score, &bits, sizeof(score));
+  return score;
+}
+
+std::vector<uint64_t> SortedKeys(absl::Span<const float> scores, absl::Span<const uint8_t> labels) {
+  std::vector<uint64_t> keys(scores.size());
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = SortKey(scores[i], labels[i]);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
 // Takes groups of samples with one score, in rising order, and counts the pairs (positive, negative) that are in order. Ties count half.
 class PairCounter {
  public:
@@ -35,10 +50,7 @@ class PairCounter {
   double negatives_ = 0;
 };
 
-double ExactAuc(absl::Span<const float> scores, absl::Span<const uint8_t> labels) {
-  std::vector<uint64_t> keys(scores.size());
-  for (size_t i = 0; i < keys.size(); ++i) keys[i] = SortKey(scores[i], labels[i]);
-  std::sort(keys.begin(), keys.end());
+double ExactAuc(absl::Span<const uint64_t> keys) {
   PairCounter pairs;
   for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
     size_t positives = 0;
@@ -56,11 +68,14 @@ BinaryQuality EvaluateBinary(absl::Span<const float> scores, absl::Span<const ui
   BinaryQuality quality;
   quality.samples = scores.size();
   double loss = 0, predicted = 0, positives = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    const double p = std::clamp<double>(scores[i], kClip, 1.0 - kClip);
-    loss -= std::log(labels[i] != 0 ? p : 1.0 - p);
-    predicted += scores[i];
-    positives += labels[i] != 0 ? 1 : 0;
+  // Summed in the order of the scores: workers report in any order, and the figures are the same to the bit.
+  const std::vector<uint64_t> keys = SortedKeys(scores, labels);
+  for (const uint64_t key : keys) {
+    const bool positive = (key & 1) != 0;
+    const double p = std::clamp<double>(ScoreOfKey(key), kClip, 1.0 - kClip);
+    loss -= std::log(positive ? p : 1.0 - p);
+    predicted += ScoreOfKey(key);
+    positives += positive ? 1 : 0;
   }
   const auto samples = static_cast<double>(scores.size());
   if (samples > 0) quality.logloss = loss / samples;
@@ -69,7 +84,7 @@ BinaryQuality EvaluateBinary(absl::Span<const float> scores, absl::Span<const ui
     const double rate = positives / samples;
     quality.ne = quality.logloss / -(rate * std::log(rate) + (1.0 - rate) * std::log1p(-rate));
   }
-  quality.auc = ExactAuc(scores, labels);
+  quality.auc = ExactAuc(keys);
   return quality;
 }
 
