@@ -102,8 +102,8 @@ void PendingCalls<Request, Reply>::Send(size_t index) {
   }
   Issue(group_->connection(call->server), call->context.get(), &call->request, &call->reply,
         [state = state_, call, index](grpc::Status status) {
-          call->status = std::move(status);
           MutexLock lock(&state->mu);
+          call->status = std::move(status);
           state->finished.push_back(index);
           --state->in_flight;
           state->changed.NotifyAll();
