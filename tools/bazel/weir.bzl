@@ -18,12 +18,13 @@ def weir_cc_binary(name, copts = [], linkopts = [], **kwargs):
     # Exported symbols let base/socket_bytes count what shared libraries send.
     native.cc_binary(name = name, copts = _COPTS + copts, linkopts = ["-rdynamic"] + linkopts, **kwargs)
 
-def weir_cc_test(name, copts = [], linkopts = [], deps = [], size = "small", **kwargs):
+def weir_cc_test(name, copts = [], linkopts = [], data = [], deps = [], size = "small", **kwargs):
     native.cc_test(
         name = name,
         size = size,
         copts = _COPTS + copts,
         linkopts = ["-rdynamic"] + linkopts,
+        data = data + ["//tests/sanitizers:tsan.supp"],
         deps = deps + ["@system//:gtest_main", "@system//:gtest"],
         **kwargs
     )
@@ -51,7 +52,7 @@ def weir_cc_fuzz(name, srcs, deps):
         copts = _COPTS,
         linkopts = ["-rdynamic"],
         args = [native.package_name() + "/corpus/" + name],
-        data = corpus,
+        data = corpus + ["//tests/sanitizers:tsan.supp"],
         deps = deps + ["//tests/fuzz:replay_main"],
     )
 
