@@ -25,7 +25,7 @@ class ControlClient {
   struct Options {
     std::string coordinator;  // host:port
     Role role = ROLE_UNSPECIFIED;
-    std::string address;      // of this process's own services
+    std::string address;                         // of this process's own services
     absl::Duration timeout = absl::Seconds(60);  // of each call that does not say otherwise
   };
 
@@ -33,14 +33,14 @@ class ControlClient {
   static absl::StatusOr<std::unique_ptr<ControlClient>> Join(const Options& options);
   virtual ~ControlClient() = default;
 
-  virtual uint32_t index() const = 0;        // server index or worker rank
+  virtual uint32_t index() const = 0;  // server index or worker rank
   virtual uint64_t incarnation() const = 0;
-  virtual const Job& job() const = 0;        // effective: all defaults set
+  virtual const Job& job() const = 0;  // effective: all defaults set
   virtual uint64_t job_hash() const = 0;
 
-  // Starts a thread that sends a heartbeat every `period` with what `progress` returns (workers; may be null). `instructed` is called once, on
-  // that thread, when the job is to be left or aborted, or the coordinator has been silent for the job's stall_timeout (then ABORT, with the reason).
-  // Ends in the destructor and in Leave.
+  // Starts a thread that sends a heartbeat every `period` with what `progress` returns (workers; may be null). `instructed` is called once,
+  // on that thread, when the job is to be left or aborted, or the coordinator has been silent for the job's stall_timeout (then ABORT, with
+  // the reason). Ends in the destructor and in Leave.
   virtual void StartHeartbeats(absl::Duration period, std::function<WorkerProgress()> progress,
                                std::function<void(HeartbeatReply::Instruction, std::string)> instructed) = 0;
 

@@ -165,7 +165,7 @@ TEST_P(PackedFileTest, PartsOneAfterAnotherAreOneFile) {
 
 TEST_P(PackedFileTest, CutOffAnywhereIsAnErrorBehindTheWholeLines) {
   std::string content;
-  for (int i = 0; i < 3000; ++i) absl::StrAppend(&content, "row ", i * i * 7919 % 100003, "\n");
+  for (uint32_t i = 0; i < 3000; ++i) absl::StrAppend(&content, "row ", i * i * 7919 % 100003, "\n");
   const std::vector<Line> whole = ReferenceLines(content);
   const std::string bytes = testing::PackFor(Name(), content);
   for (size_t size = 0; size < bytes.size(); size += size < 40 || size + 40 > bytes.size() ? 1 : 97) {

@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ class FakeCoordinator final : public ControlService::Service {
   grpc::Status Heartbeat(grpc::ServerContext* context, const HeartbeatRequest* request, HeartbeatReply* reply) override {
     if (hangs_) {
       hanging_.set_value();
-      while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+      while (!context->IsCancelled()) std::this_thread::yield();
       return grpc::Status::CANCELLED;
     }
     Note("heartbeat");
