@@ -1,6 +1,7 @@
 #include "worker/peer_exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +52,12 @@ absl::Status PeerExchange::Decode(const ReduceRequest& request, Contribution* co
     if (!entries.ok()) {
       return absl::Status(entries.status().code(),
                           absl::StrCat("layer part ", i, " from worker ", request.worker_rank(), ": ", entries.status().message()));
+    }
+    // Frames carry any bits: what is not finite is the sender's error, and must not reach the sum.
+    const auto bad = std::find_if_not(entries->values.begin(), entries->values.end(), [](float value) { return std::isfinite(value); });
+    if (bad != entries->values.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("layer part ", i, " from worker ", request.worker_rank(), ": entry ",
+                                                     entries->positions[bad - entries->values.begin()], " is ", *bad));
     }
     parts.push_back(*std::move(entries));
   }
@@ -119,7 +126,10 @@ void PeerExchange::Contribute(const ReduceRequest& request, Done done) {
         const bool complete = std::all_of(contributions_.begin(), contributions_.end(), [](const Contribution& c) { return c.present; });
         if (!complete) return;
         status = Sum();
-        if (!status.ok()) state_ = status;
+        if (!status.ok()) {
+          state_ = status;
+          last_reply_.Clear();
+        }
         ready.swap(waiters_);
         reply = last_reply_;
         changed_.NotifyAll();

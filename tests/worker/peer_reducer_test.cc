@@ -1,6 +1,7 @@
 #include "worker/peer_reducer.h"
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/grpc_endpoint.h"
+#include "compression/frame_layout.h"
 #include "gtest/gtest.h"
 
 namespace weir::worker {
@@ -185,6 +187,15 @@ TEST(PeerExchangeTest, RefusesBadContributions) {
   bad = good;
   bad.mutable_frames(0)->clear();
   ASSERT_TRUE(compression::EncodeDense({1, 2}, compression::ValueType::kFp32, bad.mutable_frames(0)).ok());
+  EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kInvalidArgument);
+
+  // An encoder refuses NaN, so it is put in after: the last value lies before the checksum.
+  bad = good;
+  std::string& frame = *bad.mutable_frames(0);
+  const float nan = std::nanf("");
+  std::memcpy(&frame[frame.size() - 8], &nan, sizeof(nan));
+  const uint32_t checksum = compression::FrameChecksum(frame.data(), frame.size() - 4);
+  std::memcpy(&frame[frame.size() - 4], &checksum, sizeof(checksum));
   EXPECT_EQ(contribute(bad).code(), absl::StatusCode::kInvalidArgument);
 
   EXPECT_TRUE(contribute(good).ok());
