@@ -12,44 +12,65 @@
 namespace weir::server {
 namespace {
 
-// The kernel aligns to its own pages only, so twice the size is asked for and what lies outside the aligned part is given back.
-char* MapSlab() {
+constexpr size_t kLineBytes = 64;
+
+constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// The kernel aligns to its own pages only, so one slab more is asked for, and what lies outside the aligned part is given back.
+char* MapSlab(size_t bytes) {
   constexpr size_t kSlab = SlabArena::kSlabBytes;
-  void* const mapped = mmap(nullptr, 2 * kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapped = mmap(nullptr, bytes + kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
-    spdlog::critical("no memory for another {} bytes of rows: {}", kSlab, std::strerror(errno));
+    spdlog::critical("no memory for another {} bytes of rows: {}", bytes, std::strerror(errno));
     std::abort();
   }
   char* const start = static_cast<char*>(mapped);
-  const size_t skip = (kSlab - reinterpret_cast<uintptr_t>(start) % kSlab) % kSlab;
+  const size_t skip = RoundUp(reinterpret_cast<uintptr_t>(start), kSlab) - reinterpret_cast<uintptr_t>(start);
   if (skip > 0) munmap(start, skip);
-  munmap(start + skip + kSlab, kSlab - skip);
+  if (skip < kSlab) munmap(start + skip + bytes, kSlab - skip);
   // Advice only: without it the rows work as well, slower.
-  madvise(start + skip, kSlab, MADV_HUGEPAGE);
+  madvise(start + skip, bytes, MADV_HUGEPAGE);
   return start + skip;
 }
 
 }  // namespace
 
 SlabArena::~SlabArena() {
-  for (char* slab : slabs_) munmap(slab, kSlabBytes);
+  for (const Slab& slab : slabs_) munmap(slab.begin, slab.bytes);
 }
 
 char* SlabArena::Allocate(size_t bytes) {
-  const size_t rounded = (bytes + 7) / 8 * 8;
+  const size_t rounded = RoundUp(bytes, kLineBytes);
   MutexLock lock(&mu_);
-  if (used_ + rounded > kSlabBytes) {
-    slabs_.push_back(MapSlab());
-    used_ = 0;
+  auto fit = spare_.lower_bound(rounded);
+  if (fit == spare_.end()) {
+    const size_t slab_bytes = RoundUp(rounded, kSlabBytes);
+    slabs_.push_back({MapSlab(slab_bytes), slab_bytes});
+    fit = spare_.emplace(slab_bytes, slabs_.back().begin);
   }
-  char* const block = slabs_.back() + used_;
-  used_ += rounded;
+  const auto [spare_bytes, block] = *fit;
+  spare_.erase(fit);
+  if (spare_bytes > rounded) spare_.emplace(spare_bytes - rounded, block + rounded);
   return block;
+}
+
+void SlabArena::Release(char* block, size_t bytes) {
+  MutexLock lock(&mu_);
+  spare_.emplace(RoundUp(bytes, kLineBytes), block);
 }
 
 size_t SlabArena::slab_bytes() const {
   MutexLock lock(&mu_);
-  return slabs_.size() * kSlabBytes;
+  size_t bytes = 0;
+  for (const Slab& slab : slabs_) bytes += slab.bytes;
+  return bytes;
+}
+
+size_t SlabArena::spare_bytes() const {
+  MutexLock lock(&mu_);
+  size_t bytes = 0;
+  for (const auto& [size, block] : spare_) bytes += size;
+  return bytes;
 }
 
 }  // namespace weir::server

@@ -1,16 +1,17 @@
-// Memory of rows: blocks that never move, cut from slabs of huge pages. A first touch of 4 KiB pages would cost about 100 times as much as
-// that of 2 MiB pages, and a random row would cost a page walk more.
+// Memory of rows and their index: blocks cut from huge pages. With 4 KiB pages a random row would cost two page walks more, and a first
+// touch about 100 times as much (measured: tests/bench/table_bench.cc halves its speed).
 #ifndef WEIR_SERVER_STORAGE_SLAB_ARENA_H_
 #define WEIR_SERVER_STORAGE_SLAB_ARENA_H_
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "base/mutex.h"
 
 namespace weir::server {
 
-// Thread-safe. Blocks live as long as the arena.
+// Thread-safe. Blocks stay where they are until they are released, or the arena goes. Slabs go back to the machine with the arena only.
 class SlabArena {
  public:
   static constexpr size_t kSlabBytes = size_t{2} << 20;
@@ -20,16 +21,24 @@ class SlabArena {
   SlabArena(const SlabArena&) = delete;
   SlabArena& operator=(const SlabArena&) = delete;
 
-  // Zeroed memory, aligned to 8. REQUIRES: bytes <= kSlabBytes. Ends the process when the machine has no memory left.
+  // Memory of any content, aligned to a cache line (64 bytes). Ends the process when the machine has none left.
   char* Allocate(size_t bytes);
+  // For use by later blocks. REQUIRES: from Allocate of the same size.
+  void Release(char* block, size_t bytes);
 
-  // Taken from the machine.
+  // Taken from the machine, and of it not allocated now.
   size_t slab_bytes() const;
+  size_t spare_bytes() const;
 
  private:
+  struct Slab {
+    char* begin = nullptr;
+    size_t bytes = 0;
+  };
+
   mutable Mutex mu_;
-  std::vector<char*> slabs_ ABSL_GUARDED_BY(mu_);
-  size_t used_ ABSL_GUARDED_BY(mu_) = kSlabBytes;  // of the last slab
+  std::vector<Slab> slabs_ ABSL_GUARDED_BY(mu_);
+  std::multimap<size_t, char*> spare_ ABSL_GUARDED_BY(mu_);  // by size; neighbours are not joined: small blocks use them up
 };
 
 }  // namespace weir::server

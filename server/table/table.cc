@@ -12,10 +12,14 @@
 namespace weir::server {
 namespace {
 
-// Enough misses in flight to hide memory latency; few enough that what was prefetched is still in the first cache when it is used.
-constexpr size_t kWindowKeys = 64;
+constexpr size_t kWindowKeys = 512;
 // ThreadSanitizer follows at most 64 locks held at a time.
 constexpr uint32_t kWindowShards = 32;
+// How many keys each stage of a find runs ahead of the next: enough misses in flight to hide memory latency, few enough that what was
+// fetched is still in the first cache when it is used.
+constexpr size_t kStageKeys = 16;
+// Rows that one optimizer call updates.
+constexpr size_t kUpdateRows = 64;
 
 uint32_t FirstShardOf(uint32_t server, uint32_t shard_count, uint32_t server_count) {
   return static_cast<uint32_t>((uint64_t{server} * shard_count + server_count - 1) / server_count);
@@ -110,9 +114,18 @@ absl::Span<const Table::PlacedKey> Table::NextWindow(absl::Span<const PlacedKey>
   return placed.first(size);
 }
 
-void Table::Prefetch(absl::Span<const PlacedKey> window) const {
-  for (const PlacedKey& key : window) shards_[key.shard]->rows.PrefetchIndex(key.hash);
-  for (const PlacedKey& key : window) shards_[key.shard]->rows.PrefetchRow(key.hash);
+template <typename Visit>
+void Table::ForEachRow(absl::Span<const Key> keys, absl::Span<const PlacedKey> window, RowStore::Touch touch, Visit visit) const {
+  Row found[kStageKeys];  // of the last keys, around a ring
+  for (size_t i = 0; i < window.size() + 2 * kStageKeys; ++i) {
+    Row& row = found[i % kStageKeys];
+    if (i >= 2 * kStageKeys) visit(window[i - 2 * kStageKeys], row);
+    if (i >= kStageKeys && i - kStageKeys < window.size()) {
+      const PlacedKey& key = window[i - kStageKeys];
+      row = shards_[key.shard]->rows.FindAhead(keys[key.position], key.hash, touch);
+    }
+    if (i < window.size()) shards_[window[i].shard]->rows.PrefetchIndex(window[i].hash);
+  }
 }
 
 absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const {
@@ -122,40 +135,41 @@ absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<fl
     const absl::Span<const PlacedKey> window = NextWindow(rest);
     rest.remove_prefix(window.size());
     WindowLock lock(shards_, window);
-    Prefetch(window);
-    for (const PlacedKey& key : window) {
-      const float* const weights = shards_[key.shard]->rows.Find(keys[key.position], key.hash);
-      if (weights == nullptr) {
+    ForEachRow(keys, window, RowStore::Touch::kWeights, [&](const PlacedKey& key, const Row& row) {
+      if (row.weights == nullptr) {
         missing.push_back(key.position);
       } else {
-        std::memcpy(rows.data() + size_t{key.position} * dim(), weights, dim() * sizeof(float));
+        std::memcpy(rows.data() + size_t{key.position} * dim(), row.weights, dim() * sizeof(float));
       }
-    }
+    });
   }
   for (uint32_t position : missing) initializer_->Fill(keys[position], rows.subspan(size_t{position} * dim(), dim()));
   return static_cast<uint32_t>(missing.size());
 }
 
+Row Table::CreateRow(Key key, const PlacedKey& placed) {
+  const Row row = shards_[placed.shard]->rows.Insert(key, placed.hash);
+  initializer_->Fill(key, absl::MakeSpan(row.weights, dim()));
+  optimizer_->InitializeSlots(absl::MakeSpan(row.slots, optimizer_->slot_floats()));
+  return row;
+}
+
 void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, float scale) {
   const std::vector<PlacedKey> placed = *Place(keys);
-  RowUpdate updates[kWindowKeys];
+  RowUpdate updates[kUpdateRows];
   for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
     const absl::Span<const PlacedKey> window = NextWindow(rest);
     rest.remove_prefix(window.size());
     WindowLock lock(shards_, window);
-    Prefetch(window);
-    for (size_t i = 0; i < window.size(); ++i) {
-      RowStore& store = shards_[window[i].shard]->rows;
-      const Key key = keys[window[i].position];
-      float* weights = store.Find(key, window[i].hash);
-      if (weights == nullptr) {
-        weights = store.Insert(key, window[i].hash);
-        initializer_->Fill(key, absl::MakeSpan(weights, dim()));
-        optimizer_->InitializeSlots(absl::MakeSpan(weights + dim(), optimizer_->slot_floats()));
-      }
-      updates[i] = {weights, weights + dim(), gradients.data() + size_t{window[i].position} * dim()};
-    }
-    optimizer_->Update(absl::MakeSpan(updates, window.size()), scale);
+    size_t count = 0;
+    ForEachRow(keys, window, RowStore::Touch::kAll, [&](const PlacedKey& key, const Row& found) {
+      const Row row = found.weights != nullptr ? found : CreateRow(keys[key.position], key);
+      updates[count++] = {row.weights, row.slots, gradients.data() + size_t{key.position} * dim()};
+      if (count < kUpdateRows) return;
+      optimizer_->Update(updates, scale);
+      count = 0;
+    });
+    optimizer_->Update(absl::MakeSpan(updates, count), scale);
   }
 }
 
@@ -174,8 +188,10 @@ uint64_t Table::Fingerprint() const {
   uint64_t sum = 0;
   for (const std::unique_ptr<Shard>& shard : shards_) {
     MutexLock lock(&shard->mu);
-    const size_t row_bytes = shard->rows.layout().row_bytes();
-    shard->rows.ForEach([&](const char* row) { sum += XXH3_64bits_withSeed(row, row_bytes, index_); });
+    shard->rows.ForEach([&](Key key, absl::Span<const float> weights, absl::Span<const float> slots) {
+      const uint64_t of_weights = XXH3_64bits_withSeed(weights.data(), weights.size() * sizeof(float), Mix64(index_, key));
+      sum += XXH3_64bits_withSeed(slots.data(), slots.size() * sizeof(float), of_weights);
+    });
   }
   return sum;
 }

@@ -85,7 +85,11 @@ class Table {
   absl::StatusOr<std::vector<PlacedKey>> Place(absl::Span<const Key> keys) const;
   // The first keys of `placed` that are worked on under one lock: bounded in keys (misses in flight) and shards (locks held).
   static absl::Span<const PlacedKey> NextWindow(absl::Span<const PlacedKey> placed);
-  void Prefetch(absl::Span<const PlacedKey> window) const;
+  // visit(key, row) for each in order, the row (null: there is none) on its way into the caches. REQUIRES: the window's locks.
+  template <typename Visit>
+  void ForEachRow(absl::Span<const Key> keys, absl::Span<const PlacedKey> window, RowStore::Touch touch, Visit visit) const;
+  // A row at its initial value. REQUIRES: the shard's lock; the key has none.
+  Row CreateRow(Key key, const PlacedKey& placed);
 
   const uint32_t index_;
   const TableSpec spec_;

@@ -1,0 +1,180 @@
+// A table in memory against the bare memory under it: 10 million rows of 16 weights, batches of random keys that have a row.
+//   BM_TableLookup   Table::Lookup against a prefetched gather of 64-byte rows of one array with known indices: no keys, no hash, no locks.
+//   BM_TableApply    Table::Apply with rowwise Adagrad against a prefetched read-modify-write (SGD) of the same array.
+// Argument: keys a batch. Processor time of one thread; the two sides take turns, so that both see the same machine. Counters: rows/s of
+// the table, rows/s of the bare memory (raw), the table's share of it (of_raw); once for the table: memory over payload of weights and
+// slots (memory).
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/key.h"
+#include "proto/job_tables.h"
+#include "server/storage/slab_arena.h"
+#include "server/table/table.h"
+
+namespace weir::server {
+namespace {
+
+constexpr uint32_t kDim = 16;
+constexpr uint64_t kRows = 10'000'000;
+constexpr uint32_t kShards = 256;
+constexpr size_t kPrefetchAhead = 16;
+
+// Of this thread: what others run beside it does not count.
+double CpuSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Keys as they come: 64-bit hashes.
+Key KeyOfRow(uint64_t row) { return Mix64(row); }
+
+std::unique_ptr<Table> FullTable(SlabArena* arena) {
+  TableSpec spec;
+  spec.name = "bench";
+  spec.dim = kDim;
+  spec.optimizer.set_type(Optimizer::TYPE_ROWWISE_ADAGRAD);
+  spec.optimizer.set_learning_rate(0.01);
+  spec.optimizer.set_epsilon(1e-8);
+  spec.optimizer.set_initial_accumulator(0);
+  spec.initializer.set_type(Initializer::TYPE_UNIFORM);
+  spec.initializer.set_scale(0.05);
+  std::unique_ptr<Table> table = *Table::Create(0, spec, 1, ShardRange{0, 1, kShards}, arena);
+  std::vector<Key> keys(10000);
+  const std::vector<float> gradients(keys.size() * kDim, 1e-3f);
+  for (uint64_t row = 0; row < kRows; row += keys.size()) {
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = KeyOfRow(row + i);
+    table->Apply(keys, gradients, 1);
+  }
+  return table;
+}
+
+// One array of rows in huge pages.
+class RawRows {
+ public:
+  RawRows() {
+    constexpr size_t kHuge = size_t{2} << 20;
+    const size_t bytes = (kRows * kDim * sizeof(float) + kHuge - 1) / kHuge * kHuge;
+    rows_ = static_cast<float*>(std::aligned_alloc(kHuge, bytes));
+    madvise(rows_, bytes, MADV_HUGEPAGE);
+    std::memset(rows_, 0, bytes);
+  }
+  ~RawRows() { std::free(rows_); }
+  RawRows(const RawRows&) = delete;
+  RawRows& operator=(const RawRows&) = delete;
+
+  void Gather(const std::vector<uint64_t>& indices, float* out) const {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (i + kPrefetchAhead < indices.size()) __builtin_prefetch(Row(indices[i + kPrefetchAhead]));
+      std::memcpy(out + i * kDim, Row(indices[i]), kDim * sizeof(float));
+    }
+  }
+  void Update(const std::vector<uint64_t>& indices, const float* gradients) {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (i + kPrefetchAhead < indices.size()) __builtin_prefetch(Row(indices[i + kPrefetchAhead]), 1);
+      float* const row = Row(indices[i]);
+      for (uint32_t d = 0; d < kDim; ++d) row[d] -= 0.01f * gradients[i * kDim + d];
+    }
+  }
+
+ private:
+  float* Row(uint64_t index) const { return rows_ + index * kDim; }
+  float* rows_;
+};
+
+// Built once, for both benchmarks.
+struct Fixture {
+  SlabArena arena;
+  std::unique_ptr<Table> table = FullTable(&arena);
+  RawRows raw;
+};
+
+// Distinct rows in random order, and their keys.
+class Batches {
+ public:
+  explicit Batches(size_t size) : rows(size), keys(size), values(size * kDim, 1e-3f), order_(kRows) {
+    std::iota(order_.begin(), order_.end(), 0);
+    std::shuffle(order_.begin(), order_.end(), std::mt19937_64(1));
+  }
+  void Next() {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i] = order_[next_];
+      keys[i] = KeyOfRow(rows[i]);
+      next_ = (next_ + 1) % kRows;
+    }
+  }
+  std::vector<uint64_t> rows;
+  std::vector<Key> keys;
+  std::vector<float> values;
+
+ private:
+  std::vector<uint32_t> order_;
+  uint64_t next_ = 0;
+};
+
+template <typename OfTable, typename OfRaw>
+void Compare(benchmark::State& state, const Table& table, OfTable of_table, OfRaw of_raw) {
+  Batches batches(state.range(0));
+  double in_table = 0, in_raw = 0;
+  for (auto _ : state) {
+    batches.Next();
+    const double start = CpuSeconds();
+    of_table(&batches);
+    const double seconds = CpuSeconds() - start;
+    batches.Next();  // other rows: the table has brought its own into the caches
+    const double raw_start = CpuSeconds();
+    of_raw(&batches);
+    in_raw += CpuSeconds() - raw_start;
+    in_table += seconds;
+    state.SetIterationTime(seconds);
+  }
+  const double total = static_cast<double>(state.iterations()) * state.range(0);
+  state.counters["rows/s"] = total / in_table;
+  state.counters["raw"] = total / in_raw;
+  state.counters["of_raw"] = in_raw / in_table;
+  const TableSize size = table.Size();
+  state.counters["memory"] = static_cast<double>(size.memory_bytes) / static_cast<double>(size.payload_bytes);
+}
+
+void Lookup(benchmark::State& state, Fixture* fixture) {
+  Compare(
+      state, *fixture->table,
+      [&](Batches* batches) {
+        if (*fixture->table->Lookup(batches->keys, absl::MakeSpan(batches->values)) != 0) std::abort();
+      },
+      [&](Batches* batches) {
+        fixture->raw.Gather(batches->rows, batches->values.data());
+        benchmark::DoNotOptimize(batches->values.data());
+      });
+}
+
+void Apply(benchmark::State& state, Fixture* fixture) {
+  Compare(
+      state, *fixture->table, [&](Batches* batches) { fixture->table->Apply(batches->keys, batches->values, 1); },
+      [&](Batches* batches) { fixture->raw.Update(batches->rows, batches->values.data()); });
+}
+
+}  // namespace
+}  // namespace weir::server
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  const auto fixture = std::make_unique<weir::server::Fixture>();
+  for (const auto& [name, run] : {std::pair{"BM_TableLookup", weir::server::Lookup}, std::pair{"BM_TableApply", weir::server::Apply}}) {
+    benchmark::RegisterBenchmark(name, run, fixture.get())->Arg(128)->Arg(2048)->Arg(32768)->UseManualTime()->Unit(benchmark::kMicrosecond);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
