@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -36,9 +38,15 @@ class SlabArena {
     size_t bytes = 0;
   };
 
+  // Joined with its neighbours.
+  void AddSpare(char* block, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeSpare(char* block, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   mutable Mutex mu_;
   std::vector<Slab> slabs_ ABSL_GUARDED_BY(mu_);
-  std::multimap<size_t, char*> spare_ ABSL_GUARDED_BY(mu_);  // by size; neighbours are not joined: small blocks use them up
+  // The same pieces, by address and by size: a block is cut from the smallest that holds it.
+  std::map<char*, size_t> spare_ ABSL_GUARDED_BY(mu_);
+  std::set<std::pair<size_t, char*>> spare_by_size_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace weir::server

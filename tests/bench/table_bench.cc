@@ -2,8 +2,8 @@
 //   BM_TableLookup   Table::Lookup against a prefetched gather of 64-byte rows of one array with known indices: no keys, no hash, no locks.
 //   BM_TableApply    Table::Apply with rowwise Adagrad against a prefetched read-modify-write (SGD) of the same array.
 // Argument: keys a batch. Processor time of one thread; the two sides take turns, so that both see the same machine. Counters: rows/s of
-// the table, rows/s of the bare memory (raw), the table's share of it (of_raw); once for the table: memory over payload of weights and
-// slots (memory).
+// the table, rows/s of the bare memory (raw), the table's share of it (of_raw); memory taken from the machine over payload of weights
+// and slots (memory).
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -125,7 +125,7 @@ class Batches {
 };
 
 template <typename OfTable, typename OfRaw>
-void Compare(benchmark::State& state, const Table& table, OfTable of_table, OfRaw of_raw) {
+void Compare(benchmark::State& state, const Fixture& fixture, OfTable of_table, OfRaw of_raw) {
   Batches batches(state.range(0));
   double in_table = 0, in_raw = 0;
   for (auto _ : state) {
@@ -144,13 +144,12 @@ void Compare(benchmark::State& state, const Table& table, OfTable of_table, OfRa
   state.counters["rows/s"] = total / in_table;
   state.counters["raw"] = total / in_raw;
   state.counters["of_raw"] = in_raw / in_table;
-  const TableSize size = table.Size();
-  state.counters["memory"] = static_cast<double>(size.memory_bytes) / static_cast<double>(size.payload_bytes);
+  state.counters["memory"] = static_cast<double>(fixture.arena.slab_bytes()) / static_cast<double>(fixture.table->Size().payload_bytes);
 }
 
 void Lookup(benchmark::State& state, Fixture* fixture) {
   Compare(
-      state, *fixture->table,
+      state, *fixture,
       [&](Batches* batches) {
         if (*fixture->table->Lookup(batches->keys, absl::MakeSpan(batches->values)) != 0) std::abort();
       },
@@ -162,7 +161,7 @@ void Lookup(benchmark::State& state, Fixture* fixture) {
 
 void Apply(benchmark::State& state, Fixture* fixture) {
   Compare(
-      state, *fixture->table, [&](Batches* batches) { fixture->table->Apply(batches->keys, batches->values, 1); },
+      state, *fixture, [&](Batches* batches) { fixture->table->Apply(batches->keys, batches->values, 1); },
       [&](Batches* batches) { fixture->raw.Update(batches->rows, batches->values.data()); });
 }
 
