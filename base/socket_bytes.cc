@@ -1,3 +1,6 @@
+// Fortified headers define some of the functions below inline.
+#undef _FORTIFY_SOURCE
+
 #include "base/socket_bytes.h"
 
 #include <dlfcn.h>
