@@ -15,6 +15,9 @@ namespace {
 constexpr size_t kChunkBytes = size_t{20} << 10;
 constexpr size_t kLineBytes = 64;
 constexpr size_t kPrefetchBytesMax = 8 * kLineBytes;  // of one row: the hardware follows by itself then
+// The first index sizes of the phases lie evenly within one growth by a quarter.
+constexpr uint64_t kFirstBuckets = 16;
+constexpr uint64_t kGrowthPhases = 4;
 constexpr uint64_t kRowsMax = uint64_t{1} << 31;
 
 uint32_t ChunkBits(size_t payload_bytes) {
@@ -35,8 +38,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void PrefetchFloats(const float* floats, siz
 
 }  // namespace
 
-RowStore::RowStore(uint32_t table, RowLayout layout, SlabArena* arena)
-    : table_(table), layout_(layout), chunk_bits_(ChunkBits(layout.payload_bytes())), arena_(arena) {}
+RowStore::RowStore(StorePlace place, RowLayout layout, SlabArena* arena)
+    : place_(place), layout_(layout), chunk_bits_(ChunkBits(layout.payload_bytes())), arena_(arena) {}
 
 uint32_t RowStore::FindRow(Key key, uint32_t hash) const {
   if (bucket_count_ == 0) return kNoRow;
@@ -85,17 +88,17 @@ void RowStore::Place(Key key, uint32_t hash, uint32_t row) {
 void RowStore::Grow() {
   const uint64_t old_count = bucket_count_;
   Bucket* const old = buckets_;
-  bucket_count_ = std::max<uint64_t>(2, old_count + old_count / 4 + 1);
+  bucket_count_ = old_count == 0 ? kFirstBuckets + place_.shard % kGrowthPhases : old_count + old_count / 4;
   const uint64_t rows_max = bucket_count_ * kBucketKeys * 7 / 8;
   if (rows_max > kRowsMax) {
-    spdlog::critical("one shard of table {} has {} rows, as many as it can: start the job with more shards", table_, rows_);
+    spdlog::critical("one shard of table {} has {} rows, as many as it can: start the job with more shards", place_.table, rows_);
     std::abort();
   }
   rows_max_ = static_cast<uint32_t>(rows_max);
   buckets_ = reinterpret_cast<Bucket*>(arena_->Allocate(bucket_count_ * sizeof(Bucket)));
   std::uninitialized_value_construct_n(buckets_, bucket_count_);
   for (const Bucket& bucket : absl::MakeConstSpan(old, old_count)) {
-    for (uint32_t i = 0; i < bucket.used; ++i) Place(bucket.keys[i], IndexHash(Mix64(table_, bucket.keys[i])), bucket.rows[i]);
+    for (uint32_t i = 0; i < bucket.used; ++i) Place(bucket.keys[i], IndexHash(Mix64(place_.table, bucket.keys[i])), bucket.rows[i]);
   }
   if (old != nullptr) arena_->Release(reinterpret_cast<char*>(old), old_count * sizeof(Bucket));
 }

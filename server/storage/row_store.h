@@ -1,14 +1,13 @@
 // The rows of one shard of one table in memory: an index of keys over rows that never move.
 //
-//   index:  buckets of one cache line each: up to 5 keys with their row numbers. A key is in the first bucket from its home that had room;
-//   no key
-//           is ever taken out, so a search ends at the first bucket that is not full. At most 7 of 8 places are taken; then the
-//           index grows by a quarter. No key is reserved: a bucket says how many it has.
-//   blocks: `chunk_rows` rows each, first the weights of all of them, then the slots of all of them. Weights begin on a cache line when 16
-//           divides their number.
+//   index:  buckets of one cache line each: up to 5 keys with their row numbers. A key is in the first bucket from its home that had
+//           room; no key is ever taken out, so a search ends at the first bucket that is not full. At most 7 of 8 places are taken;
+//           then the index grows by a quarter. No key is reserved: a bucket says how many it has.
+//   blocks: a power of two of rows each, first the weights of all of them, then the slots of all of them. Weights begin on a cache line
+//           when 16 divides their number.
 //
-// A lookup of 16 weights thus touches two lines: that, not bytes, is what a random row costs. For 16 weights and one slot, 68 bytes of
-// payload take 83 to 87 bytes.
+// A lookup of 16 weights thus touches two lines: that, not bytes, is what a random row costs. For 16 weights and one slot, 76 bytes with
+// the key, a row takes 83 to 87 bytes, and the arena keeps up to a fifth in reserve (tests/server/storage/row_store_test.cc).
 #ifndef WEIR_SERVER_STORAGE_ROW_STORE_H_
 #define WEIR_SERVER_STORAGE_ROW_STORE_H_
 
@@ -36,11 +35,17 @@ struct Row {
   float* slots = nullptr;
 };
 
+// Which part of which table a store holds.
+struct StorePlace {
+  uint32_t table = 0;  // part of the hash
+  uint32_t shard = 0;  // shards fill evenly: it staggers when their indexes grow, so that one uses what another has left
+};
+
 // Not thread-safe: the table's shard has the lock. Rows stay where they are as long as the arena, which also outlives the store's memory.
 class RowStore {
  public:
-  // `table` is part of the hash. `arena` outlives the store.
-  RowStore(uint32_t table, RowLayout layout, SlabArena* arena);
+  // `arena` outlives the store.
+  RowStore(StorePlace place, RowLayout layout, SlabArena* arena);
 
   // The part of ShardOfKey's hash that the index uses: the half that says nothing about the shard.
   static uint32_t IndexHash(uint64_t placement_hash) { return static_cast<uint32_t>(placement_hash >> 32); }
@@ -96,7 +101,7 @@ class RowStore {
   void Place(Key key, uint32_t hash, uint32_t row);
   void Grow();
 
-  const uint32_t table_;
+  const StorePlace place_;
   const RowLayout layout_;
   const uint32_t chunk_bits_;  // log2 of chunk_rows
   SlabArena* const arena_;

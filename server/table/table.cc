@@ -66,7 +66,8 @@ Table::Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena,
     : index_(index), spec_(std::move(spec)), range_(range), optimizer_(std::move(optimizer)), initializer_(std::move(initializer)) {
   const RowLayout layout{spec_.dim, optimizer_->slot_floats()};
   shards_.reserve(range_.end() - range_.first());
-  for (uint32_t shard = range_.first(); shard < range_.end(); ++shard) shards_.push_back(std::make_unique<Shard>(index_, layout, arena));
+  for (uint32_t shard = range_.first(); shard < range_.end(); ++shard)
+    shards_.push_back(std::make_unique<Shard>(StorePlace{index_, shard}, layout, arena));
 }
 
 absl::Status Table::NotOwned(uint32_t position, Key key, uint32_t shard) const {

@@ -65,7 +65,7 @@ class Table {
 
  private:
   struct Shard {
-    Shard(uint32_t table, RowLayout layout, SlabArena* arena) : rows(table, layout, arena) {}
+    Shard(StorePlace place, RowLayout layout, SlabArena* arena) : rows(place, layout, arena) {}
     Mutex mu;
     RowStore rows;  // guarded by mu; whole windows of shards are locked at a time, which annotations cannot say
   };
