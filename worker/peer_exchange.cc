@@ -34,7 +34,7 @@ absl::Status PeerExchange::Validate(const ReduceRequest& request) const {
   if (request.worker_rank() >= options_.workers) {
     return absl::InvalidArgumentError(absl::StrCat("worker rank ", request.worker_rank(), " of ", options_.workers, " workers"));
   }
-  if (request.step() != step_ && request.step() != step_ - 1) {
+  if (request.step() < 0 || (request.step() != step_ && request.step() != step_ - 1)) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker_rank(), " contributes to step ", request.step(), ", worker ",
                                                    options_.rank, " gathers step ", step_));
   }
