@@ -142,6 +142,23 @@ TEST_F(PushHandlerTest, APushLetsWaitingLookupsThrough) {
   EXPECT_EQ(lookup_reply_.applied_step(), 0);
 }
 
+TEST(PushOfAnotherServersKeys, IsRefused) {
+  EmbeddingServerOptions options;
+  options.job = SmallJob{}.Make();
+  options.job_hash = kJobHash;
+  options.server_index = 1;
+  options.server_count = 2;
+  const std::unique_ptr<DataPlane> plane = *DataPlane::Create(options);
+  Key foreign = 0;
+  while (ShardOfKey(0, foreign, 8) >= 4) ++foreign;
+  PushRequest push = PushOf(0);
+  *push.add_tables() = GradientsOf(KeysOf(0, {foreign}), {1, 1});
+  PushReply reply;
+  const absl::Status status = Push(*plane, push, &reply);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("of server 0, but this is server 1 of 2"));
+}
+
 struct Refusal {
   std::string name;
   std::function<void(PushRequest*)> spoil;

@@ -24,6 +24,7 @@ constexpr uint64_t kSeed = 7;
 struct TableSetup {
   uint32_t dim = 3;
   Optimizer::Type optimizer = Optimizer::TYPE_SGD;
+  double epsilon = 1e-6;
   ShardRange shards{0, 1, 8};
 };
 
@@ -34,6 +35,7 @@ std::unique_ptr<Table> Make(const TableSetup& setup, SlabArena* arena) {
   spec.dim = setup.dim;
   spec.optimizer = job.embeddings().optimizer();
   spec.optimizer.set_type(setup.optimizer);
+  spec.optimizer.set_epsilon(setup.epsilon);
   spec.initializer = job.embeddings().initializer();
   return *Table::Create(kIndex, spec, kSeed, setup.shards, arena);
 }
@@ -185,6 +187,19 @@ TEST(TableTest, FingerprintIsOfTheRowsAlone) {
   gradients[0] = std::nextafter(gradients[0], 2.0f);
   other->Apply(keys, gradients, 1);
   EXPECT_NE(other->Fingerprint(), whole->Fingerprint());
+}
+
+TEST(TableTest, FingerprintIsOfSlotsToo) {
+  SlabArena arena;
+  TableSetup setup;
+  setup.optimizer = Optimizer::TYPE_ADAGRAD;
+  setup.epsilon = 0;
+  const std::unique_ptr<Table> one = Make(setup, &arena), two = Make(setup, &arena);
+  // The first step of Adagrad is as long as its rate for every gradient; only the slots tell how large that was.
+  one->Apply({1}, {1, 1, 1}, 1);
+  two->Apply({1}, {4, 4, 4}, 1);
+  EXPECT_EQ(Lookup(*one, {1}), Lookup(*two, {1}));
+  EXPECT_NE(one->Fingerprint(), two->Fingerprint());
 }
 
 TEST(TableTest, LookupsBesideUpdatesSeeWholeRows) {
