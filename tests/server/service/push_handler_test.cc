@@ -142,6 +142,25 @@ TEST_F(PushHandlerTest, APushLetsWaitingLookupsThrough) {
   EXPECT_EQ(lookup_reply_.applied_step(), 0);
 }
 
+TEST(PushTicket, IsGoneWithItsPush) {
+  const std::unique_ptr<TableRegistry> tables = *TableRegistry::Create(SmallJob{}.Make(), 0, 1);
+  TrainingSteps steps(TrainingStepsOptions{}, tables.get());
+  TicketStore tickets(1, 10);
+  const PushHandler handler(kJobHash, tables.get(), &steps, &tickets);
+  PartId id;
+  id.incarnation = kIncarnation;
+  ASSERT_TRUE(tickets.Put(id, std::make_shared<Ticket>()).ok());
+  PushRequest push = PushOf(0);
+  push.set_ticket(true);
+  *push.add_tables() = GradientsOf(0, {1, 1});
+  PushReply reply;
+  EXPECT_FALSE(handler.Push(push, &reply).ok());
+  EXPECT_NE(tickets.Find(id), nullptr) << "a refused push can be sent again, put right";
+  push.clear_tables();
+  EXPECT_TRUE(handler.Push(push, &reply).ok());
+  EXPECT_EQ(tickets.Find(id), nullptr);
+}
+
 TEST(PushOfAnotherServersKeys, IsRefused) {
   EmbeddingServerOptions options;
   options.job = SmallJob{}.Make();

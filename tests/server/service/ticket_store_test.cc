@@ -42,6 +42,7 @@ TEST(TicketStoreTest, ANewIncarnationDropsTheOldTickets) {
   ASSERT_TRUE(store.Put(Id(0), std::make_shared<Ticket>()).ok());
   ASSERT_TRUE(store.Put(Id(5, 0, 2), std::make_shared<Ticket>()).ok());
   EXPECT_EQ(store.Find(Id(0)), nullptr);
+  EXPECT_EQ(store.Find(Id(0, 0, 2)), nullptr) << "nor does the new one inherit them";
   EXPECT_NE(store.Find(Id(5, 0, 2)), nullptr);
 }
 
