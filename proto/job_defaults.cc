@@ -22,6 +22,10 @@ const char* WithoutTestFiles(const Job& job) { return job.data().test_size() > 0
 
 const char* WithBuckets(const Job& job) { return job.data().keys() == Data::KEYS_BUCKETS ? nullptr : "only data.keys: buckets reads it"; }
 
+const char* WithDecay(const Job& job) {
+  return job.training().schedule().decay_steps() > 0 ? nullptr : "only training.schedule.decay_steps above 0 reads it";
+}
+
 const char* WithLookupDct(const Job& job) {
   return job.compression().lookup().method() == Compression::METHOD_DCT ? nullptr : "only compression.lookup.method: dct reads it";
 }
@@ -76,6 +80,10 @@ constexpr Setting kSettings[] = {
     {"training.deterministic", "false"},
     {"training.gradient_scale", "mean"},
     {"training.threads", "1"},
+    {"training.schedule.warmup_steps", "0"},
+    {"training.schedule.decay_steps", "0"},
+    {"training.schedule.decay_start", "0", WithDecay},
+    {"training.schedule.final_share", "0", WithDecay},
     {"compression.lookup.method", "fp16"},
     {"compression.lookup.scope", nullptr, nullptr, DefaultScope},
     {"compression.lookup.sparsity", "0.9", WithLookupDct},

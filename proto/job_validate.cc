@@ -39,6 +39,7 @@ constexpr Range kRanges[] = {
     {"training.staleness", -1, kStepsAheadMax},
     {"training.prefetch", 0, kStepsAheadMax},
     {"training.threads", 1, 256},
+    {"training.schedule.final_share", 0, 1},
     {"compression.lookup.sparsity", 0, 1, Ends::kHighOut},
     {"compression.push.sparsity", 0, 1, Ends::kHighOut},
     {"compression.push.refresh_every", 1, 1e9},

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
 #include "proto/job_tables.h"
+#include "proto/step_scales.h"
 
 namespace weir::worker {
 
@@ -42,11 +43,11 @@ class DenseModel {
 // Facebook's DLRM does). INVALID_ARGUMENT: widths that do not fit together, or more parameters than kFrameEntriesMax.
 absl::StatusOr<std::unique_ptr<DenseModel>> CreateDenseModel(const Model& model, const DataSchema& schema, uint32_t dim, uint64_t seed);
 
-// Updates parameters by summed gradients times `scale` (1, or 1 / samples of the step for a mean). Single-threaded.
+// Updates parameters by gradients that are sums over a step's samples, at the step's scales. Single-threaded.
 class DenseOptimizer {
  public:
   virtual ~DenseOptimizer() = default;
-  virtual void Update(absl::Span<float> parameters, absl::Span<const float> gradients, float scale) = 0;
+  virtual void Update(absl::Span<float> parameters, absl::Span<const float> gradients, StepScales scales) = 0;
 };
 
 // config: validated, defaults set. INVALID_ARGUMENT: a type that dense layers cannot have.

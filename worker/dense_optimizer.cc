@@ -15,8 +15,8 @@ class Sgd final : public DenseOptimizer {
  public:
   explicit Sgd(float learning_rate) : learning_rate_(learning_rate) {}
 
-  void Update(absl::Span<float> parameters, absl::Span<const float> gradients, float scale) override {
-    UpdateSgd(learning_rate_ * scale, gradients, parameters);
+  void Update(absl::Span<float> parameters, absl::Span<const float> gradients, StepScales scales) override {
+    UpdateSgd(learning_rate_ * scales.rate * scales.gradient, gradients, parameters);
   }
 
  private:
@@ -27,13 +27,15 @@ class Adagrad final : public DenseOptimizer {
  public:
   Adagrad(AdagradRates rates, float initial_accumulator, size_t size) : rates_(rates), accumulator_(size, initial_accumulator) {}
 
-  void Update(absl::Span<float> parameters, absl::Span<const float> gradients, float scale) override {
-    rates_.scale = scale;
-    UpdateAdagrad(rates_, gradients, absl::MakeSpan(accumulator_), parameters);
+  void Update(absl::Span<float> parameters, absl::Span<const float> gradients, StepScales scales) override {
+    AdagradRates rates = rates_;
+    rates.scale = scales.gradient;
+    rates.learning_rate *= scales.rate;
+    UpdateAdagrad(rates, gradients, absl::MakeSpan(accumulator_), parameters);
   }
 
  private:
-  AdagradRates rates_;
+  const AdagradRates rates_;
   std::vector<float> accumulator_;
 };
 
@@ -41,15 +43,15 @@ class Adam final : public DenseOptimizer {
  public:
   Adam(const Optimizer& config, size_t size) : config_(config), mean_(size), square_(size) {}
 
-  void Update(absl::Span<float> parameters, absl::Span<const float> gradients, float scale) override {
+  void Update(absl::Span<float> parameters, absl::Span<const float> gradients, StepScales scales) override {
     ++step_;
     const double mean_correction = 1.0 - std::pow(config_.beta1(), step_);
     const double square_correction = 1.0 - std::pow(config_.beta2(), step_);
     AdamRates rates;
-    rates.scale = scale;
+    rates.scale = scales.gradient;
     rates.beta1 = static_cast<float>(config_.beta1());
     rates.beta2 = static_cast<float>(config_.beta2());
-    rates.step_size = static_cast<float>(config_.learning_rate() / mean_correction);
+    rates.step_size = static_cast<float>(config_.learning_rate() * scales.rate / mean_correction);
     rates.root_scale = static_cast<float>(1.0 / std::sqrt(square_correction));
     rates.epsilon = static_cast<float>(config_.epsilon());
     UpdateAdam(rates, gradients, {absl::MakeSpan(mean_), absl::MakeSpan(square_)}, parameters);

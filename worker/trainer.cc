@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "proto/step_scales.h"
 
 namespace weir::worker {
 namespace {
@@ -102,8 +103,7 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
     WEIR_ASSIGN_OR_RETURN(total, parts_.reducer->Reduce(current->step, batch.samples, parts_.model->gradients()));
   }
   if (total == 0) return false;
-  const bool mean = options_.training.gradient_scale() == Training::GRADIENT_SCALE_MEAN;
-  parts_.optimizer->Update(parts_.model->parameters(), parts_.model->gradients(), mean ? 1.0f / static_cast<float>(total) : 1.0f);
+  parts_.optimizer->Update(parts_.model->parameters(), parts_.model->gradients(), ScalesOf(options_.training, current->step, total));
   parts_.progress->AddStep(logits_, batch.labels);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   parts_.progress->AddCodecStats(parts_.reducer->TakeStats());

@@ -18,7 +18,7 @@ class Adagrad : public RowOptimizer {
 
   uint32_t slot_floats() const override { return dim(); }
   void InitializeSlots(absl::Span<float> slots) const override;
-  void Update(absl::Span<const RowUpdate> rows, float scale) const override;
+  void Update(absl::Span<const RowUpdate> rows, StepScales scales) const override;
 
  private:
   const AdagradOptions options_;

@@ -22,7 +22,7 @@ class Adam : public RowOptimizer {
 
   uint32_t slot_floats() const override { return 1 + 2 * dim(); }
   void InitializeSlots(absl::Span<float> slots) const override;
-  void Update(absl::Span<const RowUpdate> rows, float scale) const override;
+  void Update(absl::Span<const RowUpdate> rows, StepScales scales) const override;
 
  private:
   const AdamOptions options_;

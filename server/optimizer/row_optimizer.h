@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "proto/step_scales.h"
 
 namespace weir::server {
 
@@ -27,8 +28,9 @@ class RowOptimizer {
   virtual uint32_t slot_floats() const = 0;
   // Writes the state of a row that has never been updated.
   virtual void InitializeSlots(absl::Span<float> slots) const = 0;
-  // One step of each row with the gradient gradient * scale. REQUIRES: finite gradients, distinct rows.
-  virtual void Update(absl::Span<const RowUpdate> rows, float scale) const = 0;
+  // One step of each row with gradient * scales.gradient and the learning rate times scales.rate. REQUIRES: finite gradients, distinct
+  // rows.
+  virtual void Update(absl::Span<const RowUpdate> rows, StepScales scales) const = 0;
 
  private:
   const uint32_t dim_;

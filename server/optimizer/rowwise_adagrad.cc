@@ -18,13 +18,15 @@ float MeanSquare(const float* values, uint32_t count) {
 
 }  // namespace
 
-void RowwiseAdagrad::Update(absl::Span<const RowUpdate> rows, float scale) const {
+void RowwiseAdagrad::Update(absl::Span<const RowUpdate> rows, StepScales scales) const {
+  const float scale = scales.gradient;
+  const float learning_rate = options_.learning_rate * scales.rate;
   for (const RowUpdate& row : rows) {
     float* __restrict weights = row.weights;
     const float* __restrict gradient = row.gradient;
     const float accumulator = *row.slots + MeanSquare(gradient, dim()) * scale * scale;
     *row.slots = accumulator;
-    const float rate = options_.learning_rate * scale / (std::sqrt(accumulator) + options_.epsilon);
+    const float rate = learning_rate * scale / (std::sqrt(accumulator) + options_.epsilon);
     for (uint32_t i = 0; i < dim(); ++i) weights[i] -= rate * gradient[i];
   }
 }

@@ -13,7 +13,7 @@ class RowwiseAdagrad : public RowOptimizer {
 
   uint32_t slot_floats() const override { return 1; }
   void InitializeSlots(absl::Span<float> slots) const override { slots[0] = options_.initial_accumulator; }
-  void Update(absl::Span<const RowUpdate> rows, float scale) const override;
+  void Update(absl::Span<const RowUpdate> rows, StepScales scales) const override;
 
  private:
   const AdagradOptions options_;

@@ -2,11 +2,12 @@
 
 namespace weir::server {
 
-void Sgd::Update(absl::Span<const RowUpdate> rows, float scale) const {
+void Sgd::Update(absl::Span<const RowUpdate> rows, StepScales scales) const {
+  const float learning_rate = learning_rate_ * scales.rate;
   for (const RowUpdate& row : rows) {
     float* __restrict weights = row.weights;
     const float* __restrict gradient = row.gradient;
-    for (uint32_t i = 0; i < dim(); ++i) weights[i] -= learning_rate_ * (gradient[i] * scale);
+    for (uint32_t i = 0; i < dim(); ++i) weights[i] -= learning_rate * (gradient[i] * scales.gradient);
   }
 }
 

@@ -12,7 +12,7 @@ class Sgd : public RowOptimizer {
 
   uint32_t slot_floats() const override { return 0; }
   void InitializeSlots(absl::Span<float> slots) const override {}
-  void Update(absl::Span<const RowUpdate> rows, float scale) const override;
+  void Update(absl::Span<const RowUpdate> rows, StepScales scales) const override;
 
  private:
   const float learning_rate_;

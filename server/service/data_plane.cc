@@ -13,8 +13,7 @@ namespace {
 TrainingStepsOptions StepsOptionsOf(const Job& job) {
   TrainingStepsOptions options;
   options.workers = job.cluster().workers();
-  options.staleness = job.training().staleness();
-  options.gradient_scale = job.training().gradient_scale();
+  options.training = job.training();
   return options;
 }
 

@@ -155,7 +155,7 @@ Row Table::CreateRow(Key key, const PlacedKey& placed) {
   return row;
 }
 
-void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, float scale) {
+void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales) {
   const std::vector<PlacedKey> placed = *Place(keys);
   RowUpdate updates[kUpdateRows];
   for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
@@ -167,10 +167,10 @@ void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients,
       const Row row = found.weights != nullptr ? found : CreateRow(keys[key.position], key);
       updates[count++] = {row.weights, row.slots, gradients.data() + size_t{key.position} * dim()};
       if (count < kUpdateRows) return;
-      optimizer_->Update(updates, scale);
+      optimizer_->Update(updates, scales);
       count = 0;
     });
-    optimizer_->Update(absl::MakeSpan(updates, count), scale);
+    optimizer_->Update(absl::MakeSpan(updates, count), scales);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/key.h"
 #include "base/mutex.h"
 #include "proto/job_tables.h"
+#include "proto/step_scales.h"
 #include "server/initializer/row_initializer.h"
 #include "server/optimizer/row_optimizer.h"
 #include "server/storage/row_store.h"
@@ -52,9 +53,9 @@ class Table {
   // keys.size() * dim.
   absl::StatusOr<uint32_t> Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const;
 
-  // One optimizer step with gradients * scale for each key; a missing row is created at its initial value first. REQUIRES: distinct keys
+  // One optimizer step at `scales` for each key; a missing row is created at its initial value first. REQUIRES: distinct keys
   // that CheckOwned has passed, finite gradients, gradients.size() == keys.size() * dim.
-  void Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, float scale);
+  void Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales);
 
   // INVALID_ARGUMENT, naming the first key that another server owns.
   absl::Status CheckOwned(absl::Span<const Key> keys) const;

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/limits.h"
 #include "base/status_macros.h"
+#include "proto/step_scales.h"
 #include "spdlog/spdlog.h"
 
 namespace weir::server {
@@ -56,10 +57,6 @@ bool TrainingSteps::Seen(const PartId& id) const {
 int64_t TrainingSteps::applied_step() const {
   MutexLock lock(&mu_);
   return applied_step_;
-}
-
-float TrainingSteps::ScaleOf(uint64_t samples) const {
-  return options_.gradient_scale == Training::GRADIENT_SCALE_MEAN ? 1.0f / static_cast<float>(samples) : 1.0f;
 }
 
 absl::StatusOr<TrainingSteps::Accepted> TrainingSteps::Accept(PushPart part) {
@@ -112,16 +109,16 @@ void TrainingSteps::ApplyParts(absl::Span<const PushPart> parts, uint64_t sample
   for (const PushPart& part : parts) {
     for (const GradientRows& rows : part.tables) by_table[rows.table].push_back(&rows);
   }
-  const float scale = ScaleOf(samples);
+  const StepScales scales = ScalesOf(options_.training, parts[0].id.step, samples);
   std::vector<Key> not_finite;
   for (uint32_t index = 0; index < by_table.size(); ++index) {
     const std::vector<const GradientRows*>& of_table = by_table[index];
     Table& table = tables_->at(index);
     if (of_table.size() == 1 && of_table[0]->distinct) {
-      table.Apply(of_table[0]->keys, of_table[0]->gradients, scale);
+      table.Apply(of_table[0]->keys, of_table[0]->gradients, scales);
     } else if (!of_table.empty()) {
       const GradientRows sum = SumByKey(table.dim(), of_table, &not_finite);
-      table.Apply(sum.keys, sum.gradients, scale);
+      table.Apply(sum.keys, sum.gradients, scales);
     }
   }
   if (!not_finite.empty()) {
@@ -132,7 +129,7 @@ void TrainingSteps::ApplyParts(absl::Span<const PushPart> parts, uint64_t sample
 
 void TrainingSteps::WaitToTrain(Waiter waiter) {
   if (!bounded()) return waiter.resume(absl::OkStatus());
-  waiter.step -= 1 + options_.staleness;
+  waiter.step -= 1 + options_.training.staleness();
   ParkOrResume(std::move(waiter));
 }
 

@@ -30,8 +30,7 @@ namespace weir::server {
 
 struct TrainingStepsOptions {
   uint32_t workers = 1;
-  int32_t staleness = 0;  // -1: unbounded
-  Training::GradientScale gradient_scale = Training::GRADIENT_SCALE_MEAN;
+  Training training;  // all defaults set
 };
 
 // Thread-safe. One thread of its own ends waits at their deadline. No callback is called under a lock.
@@ -69,8 +68,7 @@ class TrainingSteps {
   int64_t applied_step() const;
 
  private:
-  bool bounded() const { return options_.staleness >= 0; }
-  float ScaleOf(uint64_t samples) const;
+  bool bounded() const { return options_.training.staleness() >= 0; }
   absl::StatusOr<Accepted> AcceptUnbounded(PushPart part);
   bool TakeCompleteStep(StepPushes* pushes);
   std::vector<Waiter> FinishStep(int64_t step);

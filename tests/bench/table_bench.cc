@@ -56,7 +56,7 @@ std::unique_ptr<Table> FullTable(SlabArena* arena) {
   const std::vector<float> gradients(keys.size() * kDim, 1e-3f);
   for (uint64_t row = 0; row < kRows; row += keys.size()) {
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = KeyOfRow(row + i);
-    table->Apply(keys, gradients, 1);
+    table->Apply(keys, gradients, {1});
   }
   return table;
 }
@@ -161,7 +161,7 @@ void Lookup(benchmark::State& state, Fixture* fixture) {
 
 void Apply(benchmark::State& state, Fixture* fixture) {
   Compare(
-      state, *fixture, [&](Batches* batches) { fixture->table->Apply(batches->keys, batches->values, 1); },
+      state, *fixture, [&](Batches* batches) { fixture->table->Apply(batches->keys, batches->values, {1}); },
       [&](Batches* batches) { fixture->raw.Update(batches->rows, batches->values.data()); });
 }
 

@@ -25,7 +25,7 @@ namespace {
 constexpr uint32_t kServers = 2;
 constexpr uint32_t kWorkers = 2;
 constexpr uint32_t kDim = 4;
-constexpr double kLearningRate = 0.5;
+constexpr double kLearningRates[] = {0.25, 0.5, 0.375};  // of each step: 0.5 times the schedule's share
 
 // Sparsity 0 everywhere: frames, masks and residuals are in the path and must not change a number.
 constexpr char kJob[] = R"(
@@ -40,7 +40,10 @@ embeddings:
   dim: 4
   optimizer: {type: sgd, learning_rate: 0.5}
   initializer: {type: uniform, scale: 0.5}
-training: {batch_size: 14, deterministic: true}
+training:
+  batch_size: 14
+  deterministic: true
+  schedule: {warmup_steps: 2, decay_start: 1, decay_steps: 2, final_share: 0.5}
 )";
 
 // Gives batches that lie in memory.
@@ -171,9 +174,9 @@ TEST_P(OneStepTest, EqualsTheScalarReference) {
   }
   for (std::thread& thread : threads) thread.join();
 
-  reference.Step({&batches[0][0], &batches[1][0]}, kLearningRate);
-  reference.Step({&batches[0][1], &batches[1][1]}, kLearningRate);
-  reference.Step({&batches[0][2]}, kLearningRate);
+  reference.Step({&batches[0][0], &batches[1][0]}, kLearningRates[0]);
+  reference.Step({&batches[0][1], &batches[1][1]}, kLearningRates[1]);
+  reference.Step({&batches[0][2]}, kLearningRates[2]);
 
   EXPECT_EQ(parameters[0], parameters[1]) << "the workers' models differ";
   ASSERT_EQ(parameters[0].size(), reference.parameters().size());

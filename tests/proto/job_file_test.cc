@@ -55,6 +55,14 @@ TEST(JobFileTest, OnlySettingsWithAnEffectAreSet) {
   EXPECT_FALSE(pooled.compression().has_push());
 }
 
+TEST(JobFileTest, WhereARateFallsNeedsAFall) {
+  const Job job = MustParse(kMinimal, {"training.schedule={decay_steps: 5, decay_start: 10}"});
+  EXPECT_EQ(job.training().schedule().final_share(), 0);
+  EXPECT_FALSE(MustParse(kMinimal).training().schedule().has_decay_start());
+  const absl::Status status = ParseJob(kMinimal, "job.yaml", {"training.schedule.decay_start=10"}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("decay_steps above 0"));
+}
+
 TEST(JobFileTest, BottomFollowsTheRowWidth) {
   EXPECT_THAT(MustParse(kMinimal, {"embeddings.dim=32"}).model().bottom(), ElementsAre(512, 256, 64, 32));
 }
@@ -252,7 +260,7 @@ TEST(JobFileTest, EffectiveConfigurationRoundTrips) {
 }
 
 // A changed hash means that processes of the old and the new version refuse each other: bump base/limits.h kProtocolVersion with it.
-TEST(JobFileTest, HashIsGolden) { EXPECT_EQ(JobHash(MustParse(kMinimal)), 12964948891689509715u); }
+TEST(JobFileTest, HashIsGolden) { EXPECT_EQ(JobHash(MustParse(kMinimal)), 5057266827279534583u); }
 
 TEST(JobFileTest, HashSeesEverySettingButTheRunFolder) {
   const uint64_t hash = JobHash(MustParse(kMinimal));

@@ -34,11 +34,12 @@ class Reference {
         means_(weights_.size()),
         squares_(weights_.size(), type == Optimizer::TYPE_ADAM ? 0 : kInitial) {}
 
-  void Step(const std::vector<float>& gradient, double scale) {
+  void Step(const std::vector<float>& gradient, StepScales scales) {
+    const double scale = scales.gradient;
     ++updates_;
     double mean_square = 0;
     for (float g : gradient) mean_square += g * scale * g * scale / gradient.size();
-    for (size_t i = 0; i < weights_.size(); ++i) weights_[i] -= Delta(i, gradient[i] * scale, mean_square);
+    for (size_t i = 0; i < weights_.size(); ++i) weights_[i] -= scales.rate * Delta(i, gradient[i] * scale, mean_square);
   }
   const std::vector<double>& weights() const { return weights_; }
 
@@ -92,9 +93,9 @@ Row NewRow(const RowOptimizer& optimizer, float weight) {
   return row;
 }
 
-void Step(const RowOptimizer& optimizer, const std::vector<float>& gradient, float scale, Row* row) {
+void Step(const RowOptimizer& optimizer, const std::vector<float>& gradient, StepScales scales, Row* row) {
   const RowUpdate update{row->weights.data(), row->slots.data(), gradient.data()};
-  optimizer.Update(absl::MakeConstSpan(&update, 1), scale);
+  optimizer.Update(absl::MakeConstSpan(&update, 1), scales);
 }
 
 std::vector<float> Gradient(uint32_t dim, uint64_t stream) {
@@ -115,9 +116,9 @@ TEST_P(RowOptimizerTest, FollowsTheScalarReference) {
   Reference reference(type(), std::vector<double>(dim(), 0.5));
   for (uint64_t step = 0; step < 200; ++step) {
     const std::vector<float> gradient = Gradient(dim(), step);
-    const float scale = step % 3 == 0 ? 1.0f : 0.125f;
-    Step(*optimizer, gradient, scale, &row);
-    reference.Step(gradient, scale);
+    const StepScales scales = {step % 3 == 0 ? 1.0f : 0.125f, step % 5 == 0 ? 1.0f : 0.5f};
+    Step(*optimizer, gradient, scales, &row);
+    reference.Step(gradient, scales);
     for (uint32_t i = 0; i < dim(); ++i) ASSERT_NEAR(row.weights[i], reference.weights()[i], 2e-5) << "step " << step << " weight " << i;
   }
 }
@@ -125,10 +126,10 @@ TEST_P(RowOptimizerTest, FollowsTheScalarReference) {
 TEST_P(RowOptimizerTest, ACopyOfWeightsAndSlotsGoesOnTheSame) {
   const std::unique_ptr<RowOptimizer> optimizer = Make(type(), dim());
   Row row = NewRow(*optimizer, -0.25f);
-  for (uint64_t step = 0; step < 5; ++step) Step(*optimizer, Gradient(dim(), step), 1.0f, &row);
+  for (uint64_t step = 0; step < 5; ++step) Step(*optimizer, Gradient(dim(), step), {1.0f}, &row);
   Row copy = row;
-  Step(*Make(type(), dim()), Gradient(dim(), 99), 0.5f, &copy);
-  Step(*optimizer, Gradient(dim(), 99), 0.5f, &row);
+  Step(*Make(type(), dim()), Gradient(dim(), 99), {0.5f}, &copy);
+  Step(*optimizer, Gradient(dim(), 99), {0.5f}, &row);
   EXPECT_EQ(copy.weights, row.weights);
   EXPECT_EQ(copy.slots, row.slots);
 }
@@ -141,9 +142,9 @@ TEST_P(RowOptimizerTest, ABatchIsItsRowsOneByOne) {
   std::vector<RowUpdate> updates;
   for (size_t i = 0; i < kRows; ++i) gradients.push_back(Gradient(dim(), 1000 + i));
   for (size_t i = 0; i < kRows; ++i) updates.push_back({batched[i].weights.data(), batched[i].slots.data(), gradients[i].data()});
-  optimizer->Update(updates, 2.0f);
+  optimizer->Update(updates, {2.0f});
   for (size_t i = 0; i < kRows; ++i) {
-    Step(*optimizer, gradients[i], 2.0f, &single[i]);
+    Step(*optimizer, gradients[i], {2.0f}, &single[i]);
     EXPECT_EQ(batched[i].weights, single[i].weights);
     EXPECT_EQ(batched[i].slots, single[i].slots);
   }
@@ -170,20 +171,20 @@ TEST(RowOptimizerClosedForm, FirstStepsByHand) {
   const Adam adam(2, adam_options);
 
   Row row = NewRow(sgd, 1.0f);
-  Step(sgd, gradient, 1.0f, &row);
+  Step(sgd, gradient, {1.0f}, &row);
   EXPECT_EQ(row.weights, (std::vector<float>{-0.5f, -1.0f}));
   row = NewRow(adagrad, 1.0f);
-  Step(adagrad, gradient, 1.0f, &row);
+  Step(adagrad, gradient, {1.0f}, &row);
   EXPECT_EQ(row.weights, (std::vector<float>{0.5f, 0.5f}));
   EXPECT_EQ(row.slots, (std::vector<float>{9.0f, 16.0f}));
   row = NewRow(rowwise, 1.0f);
-  Step(rowwise, gradient, 1.0f, &row);
+  Step(rowwise, gradient, {1.0f}, &row);
   EXPECT_EQ(row.slots, (std::vector<float>{12.5f}));
   EXPECT_NEAR(row.weights[0], 1 - 0.5 * 3 / std::sqrt(12.5), 1e-6);
   EXPECT_NEAR(row.weights[1], 1 - 0.5 * 4 / std::sqrt(12.5), 1e-6);
   // Adam's first corrected step is the learning rate in the direction of the sign.
   row = NewRow(adam, 1.0f);
-  Step(adam, gradient, 1.0f, &row);
+  Step(adam, gradient, {1.0f}, &row);
   EXPECT_EQ(row.slots[0], 1.0f);
   EXPECT_NEAR(row.weights[0], 0.5, 1e-6);
   EXPECT_NEAR(row.weights[1], 0.5, 1e-6);

@@ -32,7 +32,7 @@ class LookupHandlerTest : public testing::Test {
 
 TEST_F(LookupHandlerTest, AnswersEveryTableInTheOrderOfItsKeys) {
   const std::vector<Key> sorted = {0, 5, ~Key{0}}, raw = {9, 1, 9};
-  plane_->tables().at(3).Apply({5}, {1, 2}, 1);
+  plane_->tables().at(3).Apply({5}, {1, 2}, {1});
   ASSERT_TRUE(Lookup(*plane_, LookupOf(0, {KeysOf(3, sorted), KeysOf(0, raw), KeysOf(1, {})}), &reply_).ok());
   ASSERT_EQ(reply_.tables_size(), 3);
   EXPECT_EQ(reply_.tables(0).table(), 3u);
@@ -55,7 +55,7 @@ TEST_F(LookupHandlerTest, HalfPrecisionIsTheRoundedRow) {
 }
 
 TEST_F(LookupHandlerTest, ARowBeyondHalfPrecisionIsAnErrorThatNamesItsTable) {
-  plane_->tables().at(2).Apply({1}, {-1e6f, 0}, 1);
+  plane_->tables().at(2).Apply({1}, {-1e6f, 0}, {1});
   LookupRequest request = LookupOf(0, {KeysOf(2, {1})});
   request.set_reply(LookupRequest::REPLY_FP16);
   EXPECT_THAT(std::string(Lookup(*plane_, request, &reply_).message()), HasSubstr("table C3"));

@@ -96,7 +96,7 @@ TEST(TableTest, AgreesWithAMapUnderRandomOperations) {
       std::shuffle(keys.begin(), keys.end(), random);
       std::vector<float> gradients(keys.size() * 3);
       for (float& g : gradients) g = static_cast<float>(random() % 100) * 0.01f;
-      table->Apply(keys, gradients, 0.5f);
+      table->Apply(keys, gradients, {0.5f});
       for (size_t i = 0; i < keys.size(); ++i) twin.Apply(keys[i], &gradients[i * 3], 0.5f);
       ASSERT_EQ(table->Size().rows, twin.rows());
     }
@@ -120,8 +120,8 @@ TEST(TableTest, EmptyAndAllEqualBatches) {
   SlabArena arena;
   const std::unique_ptr<Table> table = Make({}, &arena);
   EXPECT_TRUE(Lookup(*table, {}).empty());
-  table->Apply({}, {}, 1);
-  table->Apply({9}, {1, 2, 3}, 1);
+  table->Apply({}, {}, {1});
+  table->Apply({9}, {1, 2, 3}, {1});
   const std::vector<float> rows = Lookup(*table, std::vector<Key>(1000, 9));
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], InitialValue(9, i % 3) - static_cast<float>(i % 3 + 1));
 }
@@ -168,7 +168,7 @@ TEST(TableTest, FingerprintIsOfTheRowsAlone) {
   TableSetup setup;
   setup.optimizer = Optimizer::TYPE_ROWWISE_ADAGRAD;
   const std::unique_ptr<Table> whole = Make(setup, &arena);
-  whole->Apply(keys, gradients, 1);
+  whole->Apply(keys, gradients, {1});
 
   uint64_t sum = 0;
   for (uint32_t server = 0; server < 3; ++server) {
@@ -176,7 +176,7 @@ TEST(TableTest, FingerprintIsOfTheRowsAlone) {
     part.shards = {server, 3, 64};
     const std::unique_ptr<Table> table = Make(part, &arena);
     for (size_t i = keys.size(); i-- > 0;) {
-      if (table->CheckOwned({keys[i]}).ok()) table->Apply({keys[i]}, absl::MakeConstSpan(gradients).subspan(i * 3, 3), 1);
+      if (table->CheckOwned({keys[i]}).ok()) table->Apply({keys[i]}, absl::MakeConstSpan(gradients).subspan(i * 3, 3), {1});
     }
     sum += table->Fingerprint();
   }
@@ -185,7 +185,7 @@ TEST(TableTest, FingerprintIsOfTheRowsAlone) {
   // One bit of one row, one slot, or another key each make another fingerprint.
   const std::unique_ptr<Table> other = Make(setup, &arena);
   gradients[0] = std::nextafter(gradients[0], 2.0f);
-  other->Apply(keys, gradients, 1);
+  other->Apply(keys, gradients, {1});
   EXPECT_NE(other->Fingerprint(), whole->Fingerprint());
 }
 
@@ -196,8 +196,8 @@ TEST(TableTest, FingerprintIsOfSlotsToo) {
   setup.epsilon = 0;
   const std::unique_ptr<Table> one = Make(setup, &arena), two = Make(setup, &arena);
   // The first step of Adagrad is as long as its rate for every gradient; only the slots tell how large that was.
-  one->Apply({1}, {1, 1, 1}, 1);
-  two->Apply({1}, {4, 4, 4}, 1);
+  one->Apply({1}, {1, 1, 1}, {1});
+  two->Apply({1}, {4, 4, 4}, {1});
   EXPECT_EQ(Lookup(*one, {1}), Lookup(*two, {1}));
   EXPECT_NE(one->Fingerprint(), two->Fingerprint());
 }
@@ -211,15 +211,15 @@ TEST(TableTest, LookupsBesideUpdatesSeeWholeRows) {
   for (Key key = 0; key < 200; ++key) keys[key] = key;
   // Each update moves all weights of a row by one together.
   const std::vector<float> gradients(keys.size() * 8, -1.0f);
-  table->Apply(keys, gradients, 1);
+  table->Apply(keys, gradients, {1});
   std::vector<std::thread> threads;
   for (int writer = 0; writer < 2; ++writer) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) table->Apply(keys, gradients, 1);
+      for (int i = 0; i < 50; ++i) table->Apply(keys, gradients, {1});
     });
   }
   threads.emplace_back([&] {
-    for (Key key = 1000; key < 3000; ++key) table->Apply({key}, absl::MakeConstSpan(gradients).first(8), 1);
+    for (Key key = 1000; key < 3000; ++key) table->Apply({key}, absl::MakeConstSpan(gradients).first(8), {1});
   });
   for (int i = 0; i < 50; ++i) {
     const std::vector<float> rows = Lookup(*table, keys);
@@ -239,8 +239,8 @@ TEST(TableRegistryTest, HasTheTablesOfTheJob) {
   EXPECT_EQ(registry->at(25).spec().name, "C26");
   EXPECT_EQ((*registry->Find(3))->index(), 3u);
   EXPECT_EQ(registry->Find(26).status().code(), absl::StatusCode::kInvalidArgument);
-  registry->at(0).Apply({1, 2}, {1, 1, 1, 1}, 1);
-  registry->at(1).Apply({1}, {1, 1}, 1);
+  registry->at(0).Apply({1, 2}, {1, 1, 1, 1}, {1});
+  registry->at(1).Apply({1}, {1, 1}, {1});
   EXPECT_EQ(registry->rows(), 3u);
   EXPECT_EQ(registry->Fingerprint(), registry->at(0).Fingerprint() + registry->at(1).Fingerprint());
 }

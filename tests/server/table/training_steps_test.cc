@@ -59,8 +59,7 @@ struct Server {
   static TrainingStepsOptions OptionsOf(const SmallJob& job) {
     TrainingStepsOptions options;
     options.workers = job.workers;
-    options.staleness = job.staleness;
-    options.gradient_scale = job.gradient_scale;
+    options.training = job.Make().training();
     return options;
   }
   // How far the first weight of the row has moved from its initial value, up.
