@@ -23,9 +23,8 @@ absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const
 
   const bool refresh = step_ % std::max(options_.refresh_every, 1u) == 0;
   const float threshold = refresh ? MagnitudeThreshold(corrected_, sparsity_) : threshold_;
-  kept_.Take(threshold, options_.values, absl::MakeSpan(corrected_));
   frames->clear();
-  WEIR_RETURN_IF_ERROR(kept_.Encode(slice_ends, 1, options_.values, frames));
+  WEIR_RETURN_IF_ERROR(kept_.Encode(threshold, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames));
 
   threshold_ = threshold;
   ++step_;

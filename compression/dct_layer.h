@@ -36,9 +36,9 @@ class DctLayer {
 
   // Adds the residual to `gradient` and encodes what passes the threshold as one frame for each slice, which replace `frames`: slice i ends
   // at slice_ends[i], the last end is the layer's size. Call k = 0, refresh_every, ... renews the threshold. The residual changes only with
-  // Commit or Rollback, one of which must follow. With kFp16 the residual also gets what rounding loses and what is beyond fp16's range;
-  // exact zeros are never kept, so a negative zero arrives as zero. INVALID_ARGUMENT, naming the position, when the gradient is not finite;
-  // then nothing has changed and neither may follow. FAILED_PRECONDITION when neither followed the call before.
+  // Commit or Rollback, one of which must follow. The residual also gets what rounding to the value type loses and what is beyond its
+  // range; exact zeros are never kept, so a negative zero arrives as zero. INVALID_ARGUMENT, naming the position, when the gradient is not
+  // finite; then nothing has changed and neither may follow. FAILED_PRECONDITION when neither followed the call before.
   absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> slice_ends, std::vector<std::string>* frames);
   // The frames were acknowledged: what they carry leaves the residual.
   void Commit();

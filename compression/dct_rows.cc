@@ -64,9 +64,9 @@ absl::Status DctRows::Encode(absl::Span<const Key> keys, absl::Span<const float>
 
   const bool refresh = step_ % std::max(options_.refresh_every, 1u) == 0 && !keys.empty();
   const float threshold = refresh ? MagnitudeThreshold(corrected_, options_.sparsity) : threshold_;
-  kept_.Take(threshold, options_.values, absl::MakeSpan(corrected_));
   const size_t frames_before = frames->size();
-  if (absl::Status status = kept_.Encode(slice_ends, dim_, options_.values, frames); !status.ok()) {
+  if (absl::Status status = kept_.Encode(threshold, {slice_ends, dim_}, options_.values, absl::MakeSpan(corrected_), frames);
+      !status.ok()) {
     frames->resize(frames_before);
     return status;
   }

@@ -16,7 +16,15 @@
 
 namespace weir::compression {
 
-enum class ValueType : uint8_t { kFp32 = 0, kFp16 = 1 };
+enum class ValueType : uint8_t {
+  kFp32 = 0,
+  kFp16 = 1,
+  kBf16 = 2,
+  kInt8 = 3,  // a byte a value, and one for each block of values: their common power of two
+};
+
+// Values that share a scale in kInt8 frames that do not say otherwise.
+inline constexpr uint32_t kInt8Block = 32;
 
 enum class MaskLayout : uint8_t {
   kDense = 0,    // all entries, no mask
@@ -30,6 +38,7 @@ struct FrameHeader {
   MaskLayout layout = MaskLayout::kDense;
   uint32_t size = 0;  // entries, kept or not; kImplied: = kept
   uint32_t kept = 0;
+  uint32_t block = 0;  // kInt8: values that share a scale
 };
 
 // Entries a frame keeps: positions strictly increasing, one value for each.
@@ -38,9 +47,9 @@ struct SparseEntries {
   std::vector<float> values;
 };
 
-// Appends a frame of all `values`. INVALID_ARGUMENT, naming the position, and `out` as it was: a value that is not finite, or beyond fp16's
-// range with kFp16 (65520 and more, which would round to infinity); or more entries than base/limits.h kFrameEntriesMax.
-absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out);
+// Appends a frame of all `values`; with kInt8 each `block` of them, above 0, shares a scale. INVALID_ARGUMENT, naming the position, and
+// `out` as it was: a value that is not finite or would round to infinity; or more entries than base/limits.h kFrameEntriesMax.
+absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out, uint32_t block = kInt8Block);
 
 // Appends a frame of `size` entries of which those at `positions` are kept. With a density where a dense frame is smaller, that is chosen
 // and the others travel as zeros. Errors as EncodeDense; also when positions do not increase, reach `size`, or are not as many as values.
@@ -69,6 +78,13 @@ absl::Status DecodeImplied(absl::string_view frame, absl::Span<float> out);
 
 // Rounds to fp16 and back, as a frame does.
 float RoundToFp16(float value);
+
+// The largest magnitude that a frame of this type carries.
+float LargestValue(ValueType type);
+
+// Makes of `values` what a receiver reads when a frame (of kInt8: with blocks of kInt8Block) brings exactly these, in this order. Once
+// rounded, they are not changed by rounding again. REQUIRES: finite, at most LargestValue.
+void RoundValues(ValueType type, absl::Span<float> values);
 
 }  // namespace weir::compression
 

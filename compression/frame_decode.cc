@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "compression/frame.h"
 #include "compression/frame_layout.h"
+#include "compression/half.h"
 #include "compression/varint.h"
 #include "compression/vector_kernels.h"
 
@@ -57,6 +58,14 @@ absl::Status CheckMaskBytes(const FrameHeader& header, size_t mask_bytes) {
   return Malformed(absl::StrCat("unknown layout ", static_cast<int>(header.layout)));
 }
 
+absl::Status CheckScales(const Frame& frame, size_t value_bytes) {
+  if (frame.header.values != ValueType::kInt8) return absl::OkStatus();
+  for (size_t at = 0; at < value_bytes; at += size_t{frame.header.block} + 1) {
+    if (frame.values[at] > kInt8ScaleMax) return Malformed(absl::StrCat("a scale of ", frame.values[at], ", at most ", kInt8ScaleMax));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Frame> ParseFrame(absl::string_view bytes) {
   WEIR_RETURN_IF_ERROR(CheckPrefix(bytes));
   const uint8_t* at = reinterpret_cast<const uint8_t*>(bytes.data());
@@ -64,7 +73,7 @@ absl::StatusOr<Frame> ParseFrame(absl::string_view bytes) {
   Frame frame;
   frame.header.layout = static_cast<MaskLayout>(at[2]);
   frame.header.values = static_cast<ValueType>(at[3]);
-  if (at[3] > static_cast<uint8_t>(ValueType::kFp16)) return Malformed(absl::StrCat("unknown value type ", at[3]));
+  if (at[3] > static_cast<uint8_t>(ValueType::kInt8)) return Malformed(absl::StrCat("unknown value type ", at[3]));
   uint64_t size = 0, kept = 0;
   at = ReadVarint(at + kFramePrefixBytes, end, &size);
   if (at != nullptr) at = ReadVarint(at, end, &kept);
@@ -73,12 +82,20 @@ absl::StatusOr<Frame> ParseFrame(absl::string_view bytes) {
   if (kept > size) return Malformed(absl::StrCat(kept, " entries kept of ", size));
   frame.header.size = static_cast<uint32_t>(size);
   frame.header.kept = static_cast<uint32_t>(kept);
-  const size_t value_bytes = kept * ValueBytes(frame.header.values);
+  if (frame.header.values == ValueType::kInt8) {
+    uint64_t block = 0;
+    at = ReadVarint(at, end, &block);
+    if (at == nullptr) return Malformed("its block size is cut off or not in its shortest form");
+    if (block == 0 || block > kFrameEntriesMax) return Malformed(absl::StrCat("blocks of ", block, " values"));
+    frame.header.block = static_cast<uint32_t>(block);
+  }
+  const size_t value_bytes = ValuesBytes(frame.header.values, kept, frame.header.block);
   if (static_cast<size_t>(end - at) < value_bytes) return Malformed(absl::StrCat("it is too short for ", kept, " values"));
   frame.mask = at;
   frame.mask_bytes = end - at - value_bytes;
   frame.values = end - value_bytes;
   WEIR_RETURN_IF_ERROR(CheckMaskBytes(frame.header, frame.mask_bytes));
+  WEIR_RETURN_IF_ERROR(CheckScales(frame, value_bytes));
   return frame;
 }
 
@@ -172,11 +189,16 @@ class PositionReader {
 };
 
 void ReadValues(const Frame& frame, size_t begin, absl::Span<float> values) {
-  const uint8_t* at = frame.values + begin * ValueBytes(frame.header.values);
-  if (frame.header.values == ValueType::kFp16) {
-    FloatsFromHalves(at, values);
-  } else if (!values.empty()) {
-    std::memcpy(values.data(), at, values.size() * sizeof(float));
+  switch (frame.header.values) {
+    case ValueType::kFp32:
+      if (!values.empty()) std::memcpy(values.data(), frame.values + begin * sizeof(float), values.size() * sizeof(float));
+      return;
+    case ValueType::kFp16:
+      return FloatsFromHalves(frame.values + begin * 2, values);
+    case ValueType::kBf16:
+      return FloatsFromBrains(frame.values + begin * 2, values);
+    case ValueType::kInt8:
+      return FloatsFromInt8(frame.values, frame.header.block, begin, values);
   }
 }
 

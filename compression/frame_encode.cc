@@ -15,17 +15,43 @@ namespace {
 
 constexpr size_t kChunk = 1024;                     // values converted at a time: they stay in the first-level cache
 constexpr uint32_t kHalfOverflowBits = 0x477ff000;  // 65520: the first magnitude that rounds to infinity
+static_assert(kChunk % kInt8Block == 0, "a chunk ends where a block ends");
 
-uint32_t BeyondRangeBits(ValueType type) { return type == ValueType::kFp16 ? kHalfOverflowBits : kInfinityBits; }
+// The first magnitude that a frame cannot carry.
+uint32_t BeyondRangeBits(ValueType type) {
+  switch (type) {
+    case ValueType::kFp32:
+      return kInfinityBits;
+    case ValueType::kFp16:
+      return kHalfOverflowBits;
+    case ValueType::kBf16:
+      return kBrainOverflowBits;
+    case ValueType::kInt8:
+      break;
+  }
+  return kInt8LargestBits + 1;
+}
+
+absl::string_view CarriedValues(ValueType type) {
+  switch (type) {
+    case ValueType::kFp32:
+      return "only finite values can be sent";
+    case ValueType::kFp16:
+      return "fp16 carries finite values below 65520";
+    case ValueType::kBf16:
+      return "bf16 carries finite values below 3.39e38";
+    case ValueType::kInt8:
+      break;
+  }
+  return "int8 carries finite values up to 3.37e38";
+}
 
 absl::Status CheckValues(absl::Span<const float> values, ValueType type) {
   const uint32_t beyond = BeyondRangeBits(type);
   if (MaxMagnitudeBits(values) < beyond) return absl::OkStatus();
   size_t bad = 0;
   while ((BitsOfFloat(values[bad]) & 0x7fffffff) < beyond) ++bad;
-  return absl::InvalidArgumentError(
-      absl::StrCat("value ", bad, " of ", values.size(), " is ", values[bad],
-                   type == ValueType::kFp16 ? "; fp16 carries finite values below 65520" : "; only finite values can be sent"));
+  return absl::InvalidArgumentError(absl::StrCat("value ", bad, " of ", values.size(), " is ", values[bad], "; ", CarriedValues(type)));
 }
 
 absl::Status CheckSize(size_t size) {
@@ -41,23 +67,29 @@ absl::Status CheckPositions(absl::Span<const uint32_t> positions, uint32_t size)
 }
 
 void AppendHeader(const FrameHeader& header, std::string* out) {
-  uint8_t bytes[kFramePrefixBytes + 2 * kVarintBytesMax] = {kFrameMagic, kFrameVersion, static_cast<uint8_t>(header.layout),
+  uint8_t bytes[kFramePrefixBytes + 3 * kVarintBytesMax] = {kFrameMagic, kFrameVersion, static_cast<uint8_t>(header.layout),
                                                             static_cast<uint8_t>(header.values)};
   uint8_t* end = WriteVarint(header.size, bytes + kFramePrefixBytes);
   end = WriteVarint(header.kept, end);
+  if (header.values == ValueType::kInt8) end = WriteVarint(header.block, end);
   out->append(reinterpret_cast<const char*>(bytes), end - bytes);
 }
 
-void AppendValues(absl::Span<const float> values, ValueType type, std::string* out) {
-  if (type == ValueType::kFp32) {
-    out->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    return;
-  }
-  uint8_t halves[kChunk * 2];
-  for (size_t begin = 0; begin < values.size(); begin += kChunk) {
-    const absl::Span<const float> chunk = values.subspan(begin, kChunk);
-    HalvesFromFloats(chunk, halves);
-    out->append(reinterpret_cast<const char*>(halves), chunk.size() * 2);
+// REQUIRES: values begin where a block begins.
+void AppendValues(absl::Span<const float> values, ValueType type, uint32_t block, std::string* out) {
+  const size_t begin = out->size();
+  out->resize(begin + ValuesBytes(type, values.size(), block));
+  uint8_t* const bytes = reinterpret_cast<uint8_t*>(out->data()) + begin;
+  switch (type) {
+    case ValueType::kFp32:
+      if (!values.empty()) std::memcpy(bytes, values.data(), values.size() * sizeof(float));
+      return;
+    case ValueType::kFp16:
+      return HalvesFromFloats(values, bytes);
+    case ValueType::kBf16:
+      return BrainsFromFloats(values, bytes);
+    case ValueType::kInt8:
+      return Int8FromFloats(values, block, bytes);
   }
 }
 
@@ -67,19 +99,19 @@ void AppendChecksum(size_t frame_begin, std::string* out) {
 }
 
 // A frame of all values, which are known to be good.
-void AppendWhole(absl::Span<const float> values, MaskLayout layout, ValueType type, std::string* out) {
+void AppendWhole(absl::Span<const float> values, MaskLayout layout, ValueType type, uint32_t block, std::string* out) {
   const size_t begin = out->size();
   const uint32_t size = static_cast<uint32_t>(values.size());
-  out->reserve(begin + kFramePrefixBytes + 2 * kVarintBytesMax + size * ValueBytes(type) + kFrameChecksumBytes);
-  AppendHeader({type, layout, size, size}, out);
-  AppendValues(values, type, out);
+  out->reserve(begin + kFramePrefixBytes + 3 * kVarintBytesMax + ValuesBytes(type, size, block) + kFrameChecksumBytes);
+  AppendHeader({type, layout, size, size, block}, out);
+  AppendValues(values, type, block, out);
   AppendChecksum(begin, out);
 }
 
-absl::Status EncodeWhole(absl::Span<const float> values, MaskLayout layout, ValueType type, std::string* out) {
+absl::Status EncodeWhole(absl::Span<const float> values, MaskLayout layout, ValueType type, uint32_t block, std::string* out) {
   if (absl::Status status = CheckSize(values.size()); !status.ok()) return status;
   if (absl::Status status = CheckValues(values, type); !status.ok()) return status;
-  AppendWhole(values, layout, type, out);
+  AppendWhole(values, layout, type, block, out);
   return absl::OkStatus();
 }
 
@@ -100,8 +132,8 @@ MaskLayout SmallestLayout(uint32_t size, absl::Span<const uint32_t> positions, V
   const size_t bitmap = BitmapBytes(size);
   // Each gap takes a byte at least, so there is no need to count them when that is too much.
   const size_t gaps = positions.size() < bitmap ? GapBytes(positions) : bitmap;
-  const size_t sparse = std::min(bitmap, gaps) + VarintBytes(positions.size()) + positions.size() * ValueBytes(type);
-  if (VarintBytes(size) + size * ValueBytes(type) <= sparse) return MaskLayout::kDense;
+  const size_t sparse = std::min(bitmap, gaps) + VarintBytes(positions.size()) + ValuesBytes(type, positions.size(), kInt8Block);
+  if (VarintBytes(size) + ValuesBytes(type, size, kInt8Block) <= sparse) return MaskLayout::kDense;
   return bitmap <= gaps ? MaskLayout::kBitmap : MaskLayout::kGaps;
 }
 
@@ -133,18 +165,18 @@ void AppendScattered(uint32_t size, absl::Span<const uint32_t> positions, absl::
     std::array<float, kChunk> chunk{};
     const uint32_t end = std::min<uint32_t>(size, begin + kChunk);
     for (; at < positions.size() && positions[at] < end; ++at) chunk[positions[at] - begin] = values[at];
-    AppendValues(absl::MakeConstSpan(chunk.data(), end - begin), type, out);
+    AppendValues(absl::MakeConstSpan(chunk.data(), end - begin), type, kInt8Block, out);
   }
 }
 
 }  // namespace
 
-absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out) {
-  return EncodeWhole(values, MaskLayout::kDense, type, out);
+absl::Status EncodeDense(absl::Span<const float> values, ValueType type, std::string* out, uint32_t block) {
+  return EncodeWhole(values, MaskLayout::kDense, type, block, out);
 }
 
 absl::Status EncodeImplied(absl::Span<const float> values, ValueType type, std::string* out) {
-  return EncodeWhole(values, MaskLayout::kImplied, type, out);
+  return EncodeWhole(values, MaskLayout::kImplied, type, kInt8Block, out);
 }
 
 absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, absl::Span<const float> values, ValueType type,
@@ -156,23 +188,55 @@ absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, a
   if (absl::Status status = CheckPositions(positions, size); !status.ok()) return status;
   if (absl::Status status = CheckValues(values, type); !status.ok()) return status;
   if (positions.size() == size) {
-    AppendWhole(values, MaskLayout::kDense, type, out);
+    AppendWhole(values, MaskLayout::kDense, type, kInt8Block, out);
     return absl::OkStatus();
   }
   const MaskLayout layout = SmallestLayout(size, positions, type);
   const size_t begin = out->size();
-  AppendHeader({type, layout, size, layout == MaskLayout::kDense ? size : static_cast<uint32_t>(positions.size())}, out);
+  AppendHeader({type, layout, size, layout == MaskLayout::kDense ? size : static_cast<uint32_t>(positions.size()), kInt8Block}, out);
   if (layout == MaskLayout::kDense) {
     AppendScattered(size, positions, values, type, out);
   } else {
     if (layout == MaskLayout::kBitmap) AppendBitmap(size, positions, out);
     if (layout == MaskLayout::kGaps) AppendGaps(positions, out);
-    AppendValues(values, type, out);
+    AppendValues(values, type, kInt8Block, out);
   }
   AppendChecksum(begin, out);
   return absl::OkStatus();
 }
 
 float RoundToFp16(float value) { return FloatFromHalf(HalfFromFloat(value)); }
+
+float LargestValue(ValueType type) {
+  switch (type) {
+    case ValueType::kFp32:
+      return FloatOfBits(kInfinityBits - 1);
+    case ValueType::kFp16:
+      return kHalfMax;
+    case ValueType::kBf16:
+      return FloatOfBits(kBrainOverflowBits - 0x8000);
+    case ValueType::kInt8:
+      break;
+  }
+  return FloatOfBits(kInt8LargestBits);
+}
+
+void RoundValues(ValueType type, absl::Span<float> values) {
+  if (type == ValueType::kFp32) return;
+  uint8_t bytes[kChunk * 2];
+  for (size_t begin = 0; begin < values.size(); begin += kChunk) {
+    const absl::Span<float> chunk = values.subspan(begin, kChunk);
+    if (type == ValueType::kFp16) {
+      HalvesFromFloats(chunk, bytes);
+      FloatsFromHalves(bytes, chunk);
+    } else if (type == ValueType::kBf16) {
+      BrainsFromFloats(chunk, bytes);
+      FloatsFromBrains(bytes, chunk);
+    } else {
+      Int8FromFloats(chunk, kInt8Block, bytes);
+      FloatsFromInt8(bytes, kInt8Block, 0, chunk);
+    }
+  }
+}
 
 }  // namespace weir::compression

@@ -16,7 +16,19 @@ inline constexpr uint8_t kFrameVersion = 1;
 inline constexpr size_t kFramePrefixBytes = 4;    // magic, version, layout, value type
 inline constexpr size_t kFrameChecksumBytes = 4;  // at the end
 
-inline size_t ValueBytes(ValueType type) { return type == ValueType::kFp16 ? 2 : 4; }
+// Of `count` values; `block` is read for kInt8 only.
+inline size_t ValuesBytes(ValueType type, size_t count, size_t block) {
+  switch (type) {
+    case ValueType::kFp32:
+      return count * 4;
+    case ValueType::kFp16:
+    case ValueType::kBf16:
+      return count * 2;
+    case ValueType::kInt8:
+      break;
+  }
+  return count + (count + block - 1) / block;
+}
 inline size_t BitmapBytes(uint32_t size) { return (size_t{size} + 7) / 8; }
 
 // Of all bytes before it.

@@ -1,4 +1,5 @@
-// IEEE 754 binary16, one number at a time: the scalar reference of the vector kernels, and their tail. Thread-safe (pure functions).
+// binary16 (IEEE 754), bfloat16 and the scale of 8-bit blocks, one number at a time: the scalar reference of the vector kernels, and their
+// tail. Thread-safe (pure functions).
 #ifndef WEIR_COMPRESSION_HALF_H_
 #define WEIR_COMPRESSION_HALF_H_
 
@@ -45,6 +46,34 @@ inline float FloatFromHalf(uint16_t half) {
   if (magnitude >= 0x0f800000) return FloatOfBits(sign | 0x7f800000 | (magnitude & 0x007fffff) | (magnitude > 0x0f800000 ? 0x00400000 : 0));
   if (magnitude < 0x00800000) return FloatOfBits(sign | BitsOfFloat(static_cast<float>(half & 0x3ff) * 0x1p-24f));
   return FloatOfBits(sign | (magnitude + (uint32_t{127 - 15} << 23)));
+}
+
+// Rounds to nearest, ties to even. Magnitudes of kBrainOverflowBits and beyond give infinity. REQUIRES: not NaN.
+inline constexpr uint32_t kBrainOverflowBits = 0x7f7f8000;
+inline uint16_t BrainFromFloat(float value) {
+  const uint32_t bits = BitsOfFloat(value);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// Exact.
+inline float FloatFromBrain(uint16_t brain) { return FloatOfBits(uint32_t{brain} << 16); }
+
+// The scale byte of a block of 8-bit values (FORMAT.md) whose largest magnitude has these bits: 0 when all are zero, else 127 + e for the
+// least e >= -126 with max <= 127 * 2^e. So a block that was rounded once keeps its scale and is not changed by rounding again. REQUIRES:
+// max_bits <= kInt8LargestBits.
+inline constexpr uint32_t kInt8LargestBits = 0x7f7e0000;  // 127 * 2^121
+inline constexpr uint8_t kInt8ScaleMax = 127 + 121;
+inline uint8_t Int8ScaleByte(uint32_t max_bits) {
+  if (max_bits == 0) return 0;
+  const int exponent = static_cast<int>(max_bits >> 23) - 127;
+  const int e = exponent - 6 + ((max_bits & 0x7fffff) > 0x7e0000 ? 1 : 0);
+  return static_cast<uint8_t>(127 + (e < -126 ? -126 : e));
+}
+// 2^e. REQUIRES: 0 < scale_byte <= kInt8ScaleMax.
+inline float Int8Scale(uint8_t scale_byte) { return FloatOfBits(uint32_t{scale_byte} << 23); }
+// 2^-e, exact also where it is subnormal.
+inline float Int8InverseScale(uint8_t scale_byte) {
+  return scale_byte < 254 ? FloatOfBits(uint32_t{254u - scale_byte} << 23) : FloatOfBits(0x00400000);
 }
 
 }  // namespace weir::compression

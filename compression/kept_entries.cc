@@ -30,36 +30,50 @@ absl::Status NotFinite(absl::Span<const float> gradient, absl::Span<const float>
                                                  std::isfinite(gradient[bad]) ? "; with its residual it overflows" : "; it was refused"));
 }
 
-void KeptEntries::Take(float threshold, ValueType type, absl::Span<float> corrected) {
-  const bool halves = type == ValueType::kFp16;
-  if (halves) threshold = std::max(threshold, std::nextafter(kHalfZeroMax, 1.0f));
-  positions_.clear();
-  SelectKept(corrected, threshold, 0, &positions_);
-  corrected_values_.resize(positions_.size());
-  sent_values_.resize(positions_.size());
-  for (size_t i = 0; i < positions_.size(); ++i) {
-    float& entry = corrected[positions_[i]];
-    const float sent = halves ? RoundToFp16(std::clamp(entry, -kHalfMax, kHalfMax)) : entry;
-    corrected_values_[i] = entry;
-    sent_values_[i] = sent;
-    entry -= sent;
+namespace {
+
+// The least magnitude that does not round to zero by itself; in a block of 8-bit values it depends on the others.
+float LeastSent(ValueType type) {
+  switch (type) {
+    case ValueType::kFp16:
+      return std::nextafter(kHalfZeroMax, 1.0f);
+    case ValueType::kBf16:
+      return FloatOfBits(0x8001);
+    case ValueType::kFp32:
+    case ValueType::kInt8:
+      break;
   }
+  return 0;
 }
 
-absl::Status KeptEntries::Encode(absl::Span<const uint32_t> slice_ends, uint32_t width, ValueType type, std::vector<std::string>* frames) {
+}  // namespace
+
+absl::Status KeptEntries::Encode(float threshold, Slices slices, ValueType type, absl::Span<float> corrected,
+                                 std::vector<std::string>* frames) {
+  positions_.clear();
+  SelectKept(corrected, std::max(threshold, LeastSent(type)), 0, &positions_);
+  corrected_values_.resize(positions_.size());
+  for (size_t i = 0; i < positions_.size(); ++i) corrected_values_[i] = corrected[positions_[i]];
+  const float largest = LargestValue(type);
+  sent_values_.resize(positions_.size());
+  std::transform(corrected_values_.begin(), corrected_values_.end(), sent_values_.begin(),
+                 [largest](float value) { return std::clamp(value, -largest, largest); });
+
   uint32_t begin = 0;
-  auto kept_begin = positions_.begin();
-  for (const uint32_t slice_end : slice_ends) {
-    const uint32_t end = slice_end * width;
-    const auto kept_end = std::lower_bound(kept_begin, positions_.end(), end);
+  size_t kept_begin = 0;
+  for (const uint32_t slice_end : slices.ends) {
+    const uint32_t end = slice_end * slices.width;
+    const size_t kept_end = std::lower_bound(positions_.begin() + kept_begin, positions_.end(), end) - positions_.begin();
     slice_positions_.resize(kept_end - kept_begin);
-    std::transform(kept_begin, kept_end, slice_positions_.begin(), [begin](uint32_t position) { return position - begin; });
-    const auto values = absl::MakeConstSpan(sent_values_).subspan(kept_begin - positions_.begin(), slice_positions_.size());
-    if (absl::Status status = EncodeSparse(end - begin, slice_positions_, values, type, &frames->emplace_back()); !status.ok())
-      return status;
+    std::transform(positions_.begin() + kept_begin, positions_.begin() + kept_end, slice_positions_.begin(),
+                   [begin](uint32_t position) { return position - begin; });
+    const absl::Span<float> sent = absl::MakeSpan(sent_values_).subspan(kept_begin, kept_end - kept_begin);
+    RoundValues(type, sent);
+    if (absl::Status status = EncodeSparse(end - begin, slice_positions_, sent, type, &frames->emplace_back()); !status.ok()) return status;
     begin = end;
     kept_begin = kept_end;
   }
+  for (size_t i = 0; i < positions_.size(); ++i) corrected[positions_[i]] -= sent_values_[i];
   return absl::OkStatus();
 }
 

@@ -18,15 +18,19 @@ absl::Status CheckSlices(absl::Span<const uint32_t> slice_ends, size_t size, uin
 // INVALID_ARGUMENT that names the first position of `sums` that is not finite, with `gradient` to tell whether that came from outside.
 absl::Status NotFinite(absl::Span<const float> gradient, absl::Span<const float> sums);
 
+struct Slices {
+  absl::Span<const uint32_t> ends;  // in units of `width` entries
+  uint32_t width = 1;
+};
+
 // Single-threaded. Buffers are reused from encoding to encoding.
 class KeptEntries {
  public:
-  // Takes from `corrected` the entries of at least `threshold`: what remains at a kept position is what the frames will not carry, that is
-  // the rounding to fp16 and what is beyond its range. An entry that would round to zero is not kept.
-  void Take(float threshold, ValueType type, absl::Span<float> corrected);
-  // Appends one frame for each slice; ends count units of `width` entries. REQUIRES: CheckSlices was OK.
-  absl::Status Encode(absl::Span<const uint32_t> slice_ends, uint32_t width, ValueType type, std::vector<std::string>* frames);
-  // Undoes Take, bit for bit.
+  // Takes from `corrected` the entries of at least `threshold` and appends one frame of them for each slice; ends count units of `width`
+  // entries. What remains at a kept position is what the frames do not carry: the rounding, and what is beyond the type's range. An entry
+  // that fp16 or bf16 would round to zero is not kept. REQUIRES: CheckSlices was OK.
+  absl::Status Encode(float threshold, Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames);
+  // Undoes what Encode did to `corrected`, bit for bit.
   void PutBack(absl::Span<float> corrected) const;
 
   size_t size() const { return positions_.size(); }

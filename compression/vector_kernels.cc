@@ -1,6 +1,7 @@
 #include "compression/vector_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "compression/half.h"
@@ -168,6 +169,86 @@ void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values) {
   }
 }
 
+void BrainsFromFloats(absl::Span<const float> values, uint8_t* brains) {
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no vectors of bytes
+  const hn::RebindToUnsigned<Floats> du;
+  const hn::Rebind<uint16_t, Floats> d16;
+  const hn::Repartition<uint8_t, decltype(d16)> bytes;
+  const size_t lanes = hn::Lanes(du);
+  const auto one = hn::Set(du, 1), almost_half = hn::Set(du, 0x7fff);
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto bits = hn::BitCast(du, hn::LoadU(Floats(), &values[i]));
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), one);
+    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(almost_half, odd)));
+    hn::StoreU(hn::BitCast(bytes, hn::DemoteTo(d16, hn::BitCast(Ints(), rounded))), bytes, brains + i * 2);
+  }
+#endif
+  for (; i < values.size(); ++i) {
+    const uint16_t brain = BrainFromFloat(values[i]);
+    std::memcpy(brains + i * 2, &brain, sizeof(brain));
+  }
+}
+
+void FloatsFromBrains(const uint8_t* brains, absl::Span<float> values) {
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no vectors of bytes
+  const hn::RebindToUnsigned<Floats> du;
+  const hn::Rebind<uint16_t, Floats> d16;
+  const hn::Repartition<uint8_t, decltype(d16)> bytes;
+  const size_t lanes = hn::Lanes(du);
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto wide = hn::PromoteTo(du, hn::BitCast(d16, hn::LoadU(bytes, brains + i * 2)));
+    hn::StoreU(hn::BitCast(Floats(), hn::ShiftLeft<16>(wide)), Floats(), &values[i]);
+  }
+#endif
+  for (; i < values.size(); ++i) {
+    uint16_t brain;
+    std::memcpy(&brain, brains + i * 2, sizeof(brain));
+    values[i] = FloatFromBrain(brain);
+  }
+}
+
+void Int8FromFloats(absl::Span<const float> values, size_t block, uint8_t* bytes) {
+  const Floats d;
+  const hn::Rebind<int8_t, Floats> d8;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t begin = 0; begin < values.size(); begin += block) {
+    const absl::Span<const float> in = values.subspan(begin, block);
+    const uint8_t scale = Int8ScaleByte(MaxMagnitudeBits(in));
+    const float inverse = scale == 0 ? 0.0f : Int8InverseScale(scale);
+    const auto inverses = hn::Set(d, inverse);
+    *bytes++ = scale;
+    int8_t* const codes = reinterpret_cast<int8_t*>(bytes);
+    size_t i = 0;
+    for (; i + lanes <= in.size(); i += lanes) {
+      hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(hn::Mul(hn::LoadU(d, &in[i]), inverses))), d8, codes + i);
+    }
+    for (; i < in.size(); ++i) codes[i] = static_cast<int8_t>(std::nearbyint(in[i] * inverse));
+    bytes += in.size();
+  }
+}
+
+void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span<float> values) {
+  const Floats d;
+  const hn::Rebind<int8_t, Floats> d8;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t done = 0; done < values.size();) {
+    const size_t at = begin + done;
+    const uint8_t* const scale = bytes + at / block * (block + 1);
+    const int8_t* const codes = reinterpret_cast<const int8_t*>(scale + 1 + at % block);
+    const absl::Span<float> out = values.subspan(done, block - at % block);
+    const float factor = *scale == 0 ? 0.0f : Int8Scale(*scale);
+    const auto factors = hn::Set(d, factor);
+    size_t i = 0;
+    for (; i + lanes <= out.size(); i += lanes) {
+      hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(Ints(), hn::LoadU(d8, codes + i))), factors), d, &out[i]);
+    }
+    for (; i < out.size(); ++i) out[i] = static_cast<float>(codes[i]) * factor;
+    done += out.size();
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace weir::compression
 HWY_AFTER_NAMESPACE();
@@ -184,6 +265,10 @@ HWY_EXPORT(CompactPositions);
 HWY_EXPORT(CompactMagnitudes);
 HWY_EXPORT(HalvesFromFloats);
 HWY_EXPORT(FloatsFromHalves);
+HWY_EXPORT(BrainsFromFloats);
+HWY_EXPORT(FloatsFromBrains);
+HWY_EXPORT(Int8FromFloats);
+HWY_EXPORT(FloatsFromInt8);
 
 uint32_t MaxMagnitudeBits(absl::Span<const float> values) { return HWY_DYNAMIC_DISPATCH(MaxMagnitudeBits)(values); }
 
@@ -202,6 +287,18 @@ size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, ui
 void HalvesFromFloats(absl::Span<const float> values, uint8_t* halves) { HWY_DYNAMIC_DISPATCH(HalvesFromFloats)(values, halves); }
 
 void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values) { HWY_DYNAMIC_DISPATCH(FloatsFromHalves)(halves, values); }
+
+void BrainsFromFloats(absl::Span<const float> values, uint8_t* brains) { HWY_DYNAMIC_DISPATCH(BrainsFromFloats)(values, brains); }
+
+void FloatsFromBrains(const uint8_t* brains, absl::Span<float> values) { HWY_DYNAMIC_DISPATCH(FloatsFromBrains)(brains, values); }
+
+void Int8FromFloats(absl::Span<const float> values, size_t block, uint8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(Int8FromFloats)(values, block, bytes);
+}
+
+void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span<float> values) {
+  HWY_DYNAMIC_DISPATCH(FloatsFromInt8)(bytes, block, begin, values);
+}
 
 }  // namespace weir::compression
 #endif  // HWY_ONCE

@@ -35,6 +35,16 @@ size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, ui
 void HalvesFromFloats(absl::Span<const float> values, uint8_t* halves);
 void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values);
 
+// bf16 likewise.
+void BrainsFromFloats(absl::Span<const float> values, uint8_t* brains);
+void FloatsFromBrains(const uint8_t* brains, absl::Span<float> values);
+
+// Blocks of 8-bit values as on the wire (FORMAT.md): for each `block` values a scale byte and one signed byte a value; the last block may
+// be shorter. Codes are rounded to nearest, ties to even. REQUIRES: magnitudes have bits of at most half.h kInt8LargestBits; block > 0.
+void Int8FromFloats(absl::Span<const float> values, size_t block, uint8_t* bytes);
+// values[i] = the value with the number begin + i of the blocks at `bytes`. REQUIRES: scale bytes of at most half.h kInt8ScaleMax.
+void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span<float> values);
+
 }  // namespace weir::compression
 
 #endif  // WEIR_COMPRESSION_VECTOR_KERNELS_H_

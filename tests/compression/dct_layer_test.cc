@@ -100,7 +100,7 @@ TEST(DctLayerTest, ThresholdIsRenewedEveryRefreshSteps) {
 
 // DESIGN: what was sent and acknowledged plus the residual is the sum of the gradients.
 TEST(DctLayerTest, NothingIsLostUnderCommitAndRollback) {
-  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16}) {
+  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
     std::mt19937 random(7);
     DctLayer layer(500, 0, {0.9, 3, type});
     std::vector<double> gradients(500), sent(500);

@@ -45,6 +45,10 @@ std::vector<GoldenFrame> GoldenFrames() {
       {"bitmap fp16", ValueType::kFp16, 20, {0, 3, 8, 19}, {1.0f, -2.0f, 0.5f, 4.0f}},
       {"gaps fp32", ValueType::kFp32, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
       {"gaps fp16", ValueType::kFp16, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
+      {"dense bf16", ValueType::kBf16, 3, {0, 1, 2}, {1.0f, -2.5f, 0.1f}},
+      {"gaps bf16", ValueType::kBf16, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
+      {"dense int8", ValueType::kInt8, 3, {0, 1, 2}, {1.0f, -2.5f, 0.1f}},
+      {"gaps int8", ValueType::kInt8, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
       {"nothing kept", ValueType::kFp32, 100, {}, {}},
       {"no entries", ValueType::kFp32, 0, {}, {}},
   };
@@ -60,9 +64,9 @@ TEST(FrameGoldenTest, FramesAreWrittenAndReadAsEver) {
     const auto entries = DecodeSparse(bytes, expected.size);
     ASSERT_TRUE(entries.ok()) << expected.name << ": " << entries.status();
     EXPECT_EQ(entries->positions, expected.positions) << expected.name;
-    for (size_t i = 0; i < entries->values.size(); ++i) {
-      EXPECT_EQ(entries->values[i], expected.type == ValueType::kFp16 ? RoundToFp16(expected.values[i]) : expected.values[i]);
-    }
+    std::vector<float> rounded = expected.values;
+    RoundValues(expected.type, absl::MakeSpan(rounded));
+    EXPECT_EQ(entries->values, rounded) << expected.name;
   }
 }
 
@@ -74,6 +78,16 @@ TEST(FrameGoldenTest, ImpliedIsWrittenAndReadAsEver) {
   std::vector<float> values(2);
   ASSERT_TRUE(DecodeImplied(bytes, absl::MakeSpan(values)).ok());
   EXPECT_EQ(values, (std::vector<float>{0.5f, -8.0f}));
+}
+
+TEST(FrameGoldenTest, RowsOfInt8AreWrittenAndReadAsEver) {
+  const std::string bytes = ReadGolden()["rows int8"];
+  std::string frame;
+  ASSERT_TRUE(EncodeDense({1.0f, -0.5f, 0.001f, 0.002f}, ValueType::kInt8, &frame, 2).ok());
+  EXPECT_EQ(absl::BytesToHexString(frame), absl::BytesToHexString(bytes));
+  std::vector<float> values(4);
+  ASSERT_TRUE(DecodeInto(bytes, absl::MakeSpan(values)).ok());
+  EXPECT_EQ(values, (std::vector<float>{1.0f, -0.5f, 33 * 0x1p-15f, 66 * 0x1p-15f}));
 }
 
 TEST(FrameGoldenTest, KeysAreWrittenAndReadAsEver) {

@@ -37,7 +37,7 @@ absl::Status Refusal(absl::string_view frame, uint32_t size) {
 
 std::vector<std::string> GoodFrames() {
   std::vector<std::string> frames;
-  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16}) {
+  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
     EXPECT_TRUE(EncodeDense(NormalValues(20, 1), type, &frames.emplace_back()).ok());
     EXPECT_TRUE(EncodeImplied(NormalValues(20, 2), type, &frames.emplace_back()).ok());
     for (const double density : {0.02, 0.3}) {
@@ -94,7 +94,7 @@ struct Malformed {
 TEST(FrameRefusalTest, LyingEncoders) {
   const std::vector<Malformed> cases = {
       {"unknown layout", "570104000101 0000803f"},
-      {"unknown value type", "570100020101 0000803f"},
+      {"unknown value type", "570100040101 0000803f"},
       {"next version", "570200000101 0000803f"},
       {"another magic", "580100000101 0000803f"},
       {"size in a long varint", "57010000810001 0000803f"},
@@ -116,6 +116,13 @@ TEST(FrameRefusalTest, LyingEncoders) {
       {"gap cut off by the values", "570102000401 81 0000803f"},
       {"a gap too many", "570102000401 0101 0000803f"},
       {"gap of 64 bits", "570102000401 ffffffffffffffffff01 0000803f"},
+      {"int8 without a block size", "570100030101"},
+      {"int8 with a block size in a long varint", "570100030101 a000 7f05"},
+      {"int8 with blocks of nothing", "570100030101 00 7f05"},
+      {"int8 with blocks beyond the limit", "570100030101 81808020 7f05"},
+      {"int8 without its scale", "570100030101 20 05"},
+      {"int8 with a scale beyond fp32", "570100030101 20 f905"},
+      {"int8 with a scale beyond fp32 in its last block", "570100030303 02 7f0505f905"},
   };
   for (const Malformed& bad : cases) {
     std::string hex(bad.hex);
@@ -123,7 +130,8 @@ TEST(FrameRefusalTest, LyingEncoders) {
     EXPECT_EQ(Refusal(Sealed(hex), 4).code(), absl::StatusCode::kInvalidArgument) << bad.why;
   }
   // The same form, well made, is read: the cases above fail for the reason they name.
-  for (const char* good : {"5701000001010000803f", "570101000401080000803f", "570102000401030000803f"}) {
+  for (const char* good :
+       {"5701000001010000803f", "570101000401080000803f", "570102000401030000803f", "570100030101207f05", "570100030303027f05057f05"}) {
     EXPECT_TRUE(DecodeHeader(Sealed(good)).ok()) << good;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -28,12 +29,37 @@ Sparse RandomSparse(uint32_t size, double density, uint32_t seed) {
   return sparse;
 }
 
-float AsSent(float value, ValueType type) { return type == ValueType::kFp16 ? RoundToFp16(value) : value; }
+// One number at a time, from FORMAT.md.
+std::vector<float> AsSent(std::vector<float> values, ValueType type, size_t block = kInt8Block) {
+  for (size_t begin = 0; begin < values.size(); begin += block) {
+    const size_t end = std::min(values.size(), begin + block);
+    double largest = 0;
+    for (size_t i = begin; i < end; ++i) largest = std::max(largest, std::fabs(double{values[i]}));
+    int exponent = -126;
+    while (largest > std::ldexp(127.0, exponent)) ++exponent;
+    for (size_t i = begin; i < end; ++i) {
+      float& value = values[i];
+      if (type == ValueType::kFp16) value = FloatFromHalf(HalfFromFloat(value));
+      if (type == ValueType::kBf16) value = FloatFromBrain(BrainFromFloat(value));
+      if (type == ValueType::kInt8) value = std::ldexp(static_cast<float>(std::nearbyint(std::ldexp(double{value}, -exponent))), exponent);
+      if (type == ValueType::kInt8 && value == 0) value = 0;  // an integer has no negative zero
+    }
+  }
+  return values;
+}
 
-std::vector<float> Whole(const Sparse& sparse, ValueType type) {
+std::vector<float> Whole(const Sparse& sparse, ValueType type, bool scattered) {
+  const std::vector<float> sent = AsSent(sparse.values, type);
   std::vector<float> whole(sparse.size, 0.0f);
-  for (size_t i = 0; i < sparse.positions.size(); ++i) whole[sparse.positions[i]] = AsSent(sparse.values[i], type);
-  return whole;
+  for (size_t i = 0; i < sparse.positions.size(); ++i) whole[sparse.positions[i]] = scattered ? sparse.values[i] : sent[i];
+  return scattered ? AsSent(whole, type) : whole;
+}
+
+bool IsDense(const std::string& frame) { return DecodeHeader(frame)->layout == MaskLayout::kDense; }
+
+std::string TypeName(ValueType type) {
+  const char* const kNames[] = {"fp32", "fp16", "bf16", "int8"};
+  return kNames[static_cast<int>(type)];
 }
 
 std::string Encoded(const Sparse& sparse, ValueType type) {
@@ -69,17 +95,15 @@ class FrameTest : public testing::TestWithParam<ValueType> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Types, FrameTest, testing::Values(ValueType::kFp32, ValueType::kFp16),
-                         [](const auto& type) { return type.param == ValueType::kFp16 ? "fp16" : "fp32"; });
+INSTANTIATE_TEST_SUITE_P(Types, FrameTest, testing::Values(ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8),
+                         [](const auto& type) { return TypeName(type.param); });
 
 TEST_P(FrameTest, DenseRoundTripsAtEveryLength) {
   for (uint32_t size = 0; size <= 130; ++size) {
     const std::vector<float> values = NormalValues(size, size);
     std::string frame;
     ASSERT_TRUE(EncodeDense(values, GetParam(), &frame).ok());
-    std::vector<float> expected;
-    for (const float value : values) expected.push_back(AsSent(value, GetParam()));
-    ExpectDecodesTo(frame, expected);
+    ExpectDecodesTo(frame, AsSent(values, GetParam()));
   }
 }
 
@@ -87,7 +111,8 @@ TEST_P(FrameTest, SparseRoundTripsAtEveryLengthAndDensity) {
   for (uint32_t size = 0; size <= 130; ++size) {
     for (const double density : kDensities) {
       const Sparse sparse = RandomSparse(size, density, size);
-      ExpectDecodesTo(Encoded(sparse, GetParam()), Whole(sparse, GetParam()));
+      const std::string frame = Encoded(sparse, GetParam());
+      ExpectDecodesTo(frame, Whole(sparse, GetParam(), IsDense(frame)));
     }
   }
 }
@@ -96,7 +121,8 @@ TEST_P(FrameTest, SparseRoundTripsAcrossChunks) {
   for (const uint32_t size : {511u, 512u, 513u, 1023u, 1024u, 1025u, 4096u, 70001u}) {
     for (const double density : {0.0, 0.0002, 0.003, 0.1, 0.4, 0.99, 1.0}) {
       const Sparse sparse = RandomSparse(size, density, size);
-      ExpectDecodesTo(Encoded(sparse, GetParam()), Whole(sparse, GetParam()));
+      const std::string frame = Encoded(sparse, GetParam());
+      ExpectDecodesTo(frame, Whole(sparse, GetParam(), IsDense(frame)));
     }
   }
 }
@@ -108,7 +134,7 @@ TEST_P(FrameTest, ImpliedRoundTripsAtEveryLength) {
     ASSERT_TRUE(EncodeImplied(values, GetParam(), &frame).ok());
     std::vector<float> out(size);
     ASSERT_TRUE(DecodeImplied(frame, absl::MakeSpan(out)).ok());
-    for (uint32_t i = 0; i < size; ++i) ASSERT_EQ(out[i], AsSent(values[i], GetParam()));
+    ASSERT_EQ(out, AsSent(values, GetParam()));
     EXPECT_EQ(DecodeHeader(frame)->layout, MaskLayout::kImplied);
   }
 }
@@ -117,7 +143,7 @@ size_t VarintSize(uint64_t number) { return number < 128 ? 1 : 1 + VarintSize(nu
 
 // Bytes of each layout, from FORMAT.md rather than from the encoder.
 size_t SizeByFormat(const Sparse& sparse, ValueType type, MaskLayout layout) {
-  const size_t width = type == ValueType::kFp16 ? 2 : 4;
+  const size_t kWidths[] = {4, 2, 2, 1};
   const size_t kept = layout == MaskLayout::kDense ? sparse.size : sparse.positions.size();
   size_t mask = layout == MaskLayout::kBitmap ? (sparse.size + 7) / 8 : 0;
   uint32_t next = 0;
@@ -125,7 +151,8 @@ size_t SizeByFormat(const Sparse& sparse, ValueType type, MaskLayout layout) {
     if (layout == MaskLayout::kGaps) mask += VarintSize(position - next);
     next = position + 1;
   }
-  return 4 + VarintSize(sparse.size) + VarintSize(kept) + mask + kept * width + 4;
+  const size_t scales = type == ValueType::kInt8 ? 1 + (kept + kInt8Block - 1) / kInt8Block : 0;
+  return 4 + VarintSize(sparse.size) + VarintSize(kept) + scales + mask + kept * kWidths[static_cast<int>(type)] + 4;
 }
 
 TEST_P(FrameTest, TheSmallestLayoutIsChosen) {
@@ -191,6 +218,71 @@ TEST(FrameEdgesTest, Fp16RefusesWhatWouldRoundToInfinity) {
     const absl::Status status = EncodeDense({1.0f, beyond}, ValueType::kFp16, &frame);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_NE(status.message().find("value 1 of 2"), std::string::npos) << status;
+  }
+}
+
+TEST_P(FrameTest, RoundValuesIsWhatAFrameDoesAndIsDoneOnce) {
+  for (const size_t size : {0u, 1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 3000u}) {
+    std::vector<float> values = NormalValues(size, 9);
+    for (size_t i = 0; i < size; ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 24) - 14);
+    std::vector<float> rounded = values;
+    RoundValues(GetParam(), absl::MakeSpan(rounded));
+    ASSERT_EQ(rounded, AsSent(values, GetParam()));
+    std::vector<float> twice = rounded;
+    RoundValues(GetParam(), absl::MakeSpan(twice));
+    ASSERT_EQ(Bits(twice), Bits(rounded));
+  }
+}
+
+TEST_P(FrameTest, TheLargestValueIsCarriedAndTheNextIsNot) {
+  const float largest = LargestValue(GetParam());
+  for (const float value : {largest, -largest}) {
+    std::string frame;
+    ASSERT_TRUE(EncodeDense({value, 1.0f}, GetParam(), &frame).ok());
+    std::vector<float> out(2);
+    ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
+    EXPECT_EQ(out[0], value);
+  }
+  const float steps = GetParam() == ValueType::kFp16 ? 65520.0f : std::nextafter(largest, INFINITY);
+  std::string frame;
+  EXPECT_EQ(EncodeDense({1.0f, GetParam() == ValueType::kBf16 ? FloatOfBits(kBrainOverflowBits) : steps}, GetParam(), &frame).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FrameEdgesTest, Int8BlocksOfAnyLength) {
+  const std::vector<float> values = NormalValues(1200, 4);
+  for (const uint32_t block : {1u, 2u, 7u, 16u, 17u, 64u, 511u, 512u, 5000u}) {
+    std::string frame;
+    ASSERT_TRUE(EncodeDense(values, ValueType::kInt8, &frame, block).ok());
+    EXPECT_EQ(DecodeHeader(frame)->block, block);
+    std::vector<float> out(values.size()), sums(values.size());
+    ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
+    ASSERT_EQ(out, AsSent(values, ValueType::kInt8, block)) << block;
+    ASSERT_TRUE(DecodeAdd(frame, absl::MakeSpan(sums)).ok());
+    ASSERT_EQ(sums, out) << block;
+  }
+}
+
+TEST(FrameEdgesTest, Int8IsWithinHalfAStepOfItsBlock) {
+  const std::vector<float> values = NormalValues(4096, 8);
+  std::string frame;
+  ASSERT_TRUE(EncodeDense(values, ValueType::kInt8, &frame, 16).ok());
+  std::vector<float> out(values.size());
+  ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
+  for (size_t begin = 0; begin < values.size(); begin += 16) {
+    float largest = 0;
+    for (size_t i = begin; i < begin + 16; ++i) largest = std::max(largest, std::fabs(values[i]));
+    for (size_t i = begin; i < begin + 16; ++i) ASSERT_LE(std::fabs(out[i] - values[i]), largest / 127) << i;  // half of a step, 2 max/127
+  }
+}
+
+TEST(FrameEdgesTest, Int8KeepsZerosAndTinyBlocks) {
+  for (const float tiny : {0.0f, -0.0f, std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::min(), 1e-30f}) {
+    std::string frame;
+    ASSERT_TRUE(EncodeDense({tiny, -tiny, 0.0f}, ValueType::kInt8, &frame).ok());
+    std::vector<float> out(3);
+    ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
+    EXPECT_EQ(out, AsSent({tiny, -tiny, 0.0f}, ValueType::kInt8)) << tiny;
   }
 }
 

@@ -124,6 +124,57 @@ TEST_P(VectorKernelsTest, HalvesAreThoseOfTheScalarReference) {
   }
 }
 
+TEST_P(VectorKernelsTest, BrainsAreThoseOfTheScalarReference) {
+  std::vector<float> pool = EdgeValues();
+  pool.erase(pool.begin() + 6, pool.begin() + 8);  // the largest floats have no bf16
+  for (uint32_t bits = 0; bits < 0x7f7f8000; bits += 0x10123) {
+    for (const uint32_t sign : {0u, 0x80000000u}) pool.push_back(FloatOfBits(sign | bits));
+  }
+  for (size_t length = 0; length < kLengths; ++length) {
+    for (size_t begin = 0; begin + length <= pool.size(); begin += std::max<size_t>(997, length)) {
+      std::vector<uint8_t> bytes(1 + 2 * length);
+      BrainsFromFloats(absl::MakeConstSpan(pool).subspan(begin, length), &bytes[1]);
+      std::vector<float> back(length);
+      FloatsFromBrains(&bytes[1], absl::MakeSpan(back));
+      for (size_t i = 0; i < length; ++i) {
+        const uint16_t expected = BrainFromFloat(pool[begin + i]);
+        ASSERT_EQ(bytes[1 + 2 * i] | bytes[2 + 2 * i] << 8, expected) << pool[begin + i];
+        ASSERT_EQ(BitsOfFloat(back[i]), BitsOfFloat(FloatFromBrain(expected)));
+      }
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, Int8BlocksAreThoseOfTheScalarReference) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    std::vector<float> values = NormalValues(length, 6);
+    for (size_t i = 0; i < length; ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 40) - 20);
+    for (const size_t block : {1u, 3u, 16u, 32u, 33u, 1000u}) {
+      const size_t blocks = (length + block - 1) / block;
+      std::vector<uint8_t> bytes(length + blocks);
+      Int8FromFloats(values, block, bytes.data());
+      for (size_t i = 0; i < length; ++i) {
+        const uint8_t scale = bytes[i / block * (block + 1)];
+        uint32_t max = 0;
+        for (size_t k = i / block * block; k < std::min(length, (i / block + 1) * block); ++k) max = std::max(max, Magnitude(values[k]));
+        ASSERT_EQ(scale, Int8ScaleByte(max));
+        const auto code = static_cast<int8_t>(bytes[i / block * (block + 1) + 1 + i % block]);
+        ASSERT_EQ(code, static_cast<int>(std::nearbyint(values[i] * Int8InverseScale(scale)))) << length << " " << block << " " << i;
+        ASSERT_LE(std::abs(code), 127);
+      }
+      for (size_t begin = 0; begin <= length; begin += 5) {
+        std::vector<float> back(length - begin);
+        FloatsFromInt8(bytes.data(), block, begin, absl::MakeSpan(back));
+        for (size_t i = 0; i < back.size(); ++i) {
+          const size_t at = begin + i;
+          const auto code = static_cast<int8_t>(bytes[at / block * (block + 1) + 1 + at % block]);
+          ASSERT_EQ(back[i], code * Int8Scale(bytes[at / block * (block + 1)]));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(VectorKernelsTest, EveryHalfBecomesItsFloat) {
   std::vector<uint8_t> bytes(2 * 65536);
   for (uint32_t half = 0; half < 65536; ++half) bytes[2 * half] = half & 0xff, bytes[2 * half + 1] = half >> 8;

@@ -43,6 +43,7 @@ void CheckMasked(absl::string_view frame, const FrameHeader& header) {
     Demand(whole[i] == scattered[i] || (whole[i] != whole[i] && scattered[i] != scattered[i]));
     Demand(whole[i] == sums[i] || (whole[i] != whole[i] && sums[i] != sums[i]));
   }
+  if (header.values == ValueType::kInt8) return;  // blocks may be longer than EncodeSparse makes them
   std::string again;
   if (!EncodeSparse(header.size, entries->positions, entries->values, header.values, &again).ok()) return;  // NaN or infinity
   Demand(again.size() <= frame.size());

@@ -1,0 +1,49 @@
+#include "compression/layer_codec.h"
+
+#include "absl/strings/str_cat.h"
+#include "compression/rounded_layer.h"
+
+namespace weir::compression {
+namespace {
+
+// DctLayer, which needs no count of samples.
+class DctLayerCodec final : public LayerCodec {
+ public:
+  DctLayerCodec(uint32_t size, uint32_t min_elements, DctOptions options) : layer_(size, min_elements, options) {}
+
+  absl::Status Encode(absl::Span<const float> gradient, uint32_t, absl::Span<const uint32_t> slice_ends,
+                      std::vector<std::string>* frames) override {
+    return layer_.Encode(gradient, slice_ends, frames);
+  }
+  void Commit() override { layer_.Commit(); }
+  void Rollback() override { layer_.Rollback(); }
+  DctStats stats() const override { return layer_.stats(); }
+  absl::Span<const float> residual() const override { return layer_.residual(); }
+
+ private:
+  DctLayer layer_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::Dense& settings, const LayerPlace& place) {
+  const ValueType values = ValuesOf(settings);
+  switch (settings.method()) {
+    case Compression::METHOD_FP16:
+      return std::make_unique<RoundedLayer>(place.size, values);
+    case Compression::METHOD_DCT:
+      return std::make_unique<DctLayerCodec>(place.size, settings.min_elements(),
+                                             DctOptions{settings.sparsity(), settings.refresh_every(), values});
+    default:
+      break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("compression.dense.method: ", Compression::Method_Name(settings.method()),
+                                                 " sends no frames of layers; use dct"));
+}
+
+ValueType ValuesOf(const Compression::Dense& settings) {
+  if (settings.method() == Compression::METHOD_FP16) return ValueType::kFp16;
+  return settings.values() == Compression::VALUES_FP16 ? ValueType::kFp16 : ValueType::kFp32;
+}
+
+}  // namespace weir::compression
