@@ -15,6 +15,8 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> EmbeddingBags::Create(Client* cli
     case Compression::METHOD_PLAIN:
     case Compression::METHOD_NONE:
     case Compression::METHOD_FP16:
+    case Compression::METHOD_BF16:
+    case Compression::METHOD_INT8_ROWWISE:
       return CreateRowBags(&client->servers(), options);
     case Compression::METHOD_DCT:
       return CreateSampleBags(&client->servers(), options);

@@ -10,11 +10,12 @@
 #include "base/status_macros.h"
 #include "compression/dct_rows.h"
 #include "compression/frame.h"
+#include "compression/value_type.h"
 
 namespace weir::client {
 namespace {
 
-// Methods plain, none and fp16: every value travels.
+// Methods plain, none, fp16 and bf16: every value travels.
 class DenseEncoder : public PushEncoder {
  public:
   DenseEncoder(absl::Span<const TableInfo> tables, uint32_t dim, compression::ValueType type) : PushEncoder(tables, dim), type_(type) {}
@@ -80,7 +81,7 @@ compression::DctOptions OptionsFrom(const Compression::Push& push) {
   compression::DctOptions options;
   options.sparsity = push.sparsity();
   options.refresh_every = std::max(push.refresh_every(), 1u);
-  options.values = push.values() == Compression::VALUES_FP16 ? compression::ValueType::kFp16 : compression::ValueType::kFp32;
+  options.values = compression::ValueTypeOf(push.values());
   return options;
 }
 
@@ -104,6 +105,9 @@ absl::StatusOr<std::unique_ptr<PushEncoder>> PushEncoder::Create(absl::Span<cons
       return encoder;
     case Compression::METHOD_FP16:
       encoder = std::make_unique<DenseEncoder>(tables, dim, compression::ValueType::kFp16);
+      return encoder;
+    case Compression::METHOD_BF16:
+      encoder = std::make_unique<DenseEncoder>(tables, dim, compression::ValueType::kBf16);
       return encoder;
     case Compression::METHOD_DCT:
       if (!(push.sparsity() >= 0 && push.sparsity() < 1)) {

@@ -139,7 +139,9 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, L
   WEIR_RETURN_IF_ERROR(router_.Route(samples, features, method_.sent, &lookup->memory_->batch));
   const SplitOptions split = {group_->size(), method_.key_bytes, group_->options().call_bytes_target};
   WEIR_ASSIGN_OR_RETURN(lookup->memory_->parts, SplitCalls(lookup->memory_->batch.tables, split));
-  StartRowLookups(*group_, lookup->View(), {purpose, method_.reply}, &lookup->calls_);
+  // What is evaluated is the model, not what training saw of it.
+  const LookupRequest::Reply reply = purpose == LookupRequest::PURPOSE_TRAIN ? method_.reply : LookupRequest::REPLY_FP32;
+  StartRowLookups(*group_, lookup->View(), {purpose, reply}, &lookup->calls_);
   return lookup;
 }
 
@@ -196,6 +198,12 @@ absl::StatusOr<RowMethod> MethodFrom(const Compression& compression, uint32_t di
       return method;
     case Compression::METHOD_FP16:
       method.reply = LookupRequest::REPLY_FP16;
+      return method;
+    case Compression::METHOD_BF16:
+      method.reply = LookupRequest::REPLY_BF16;
+      return method;
+    case Compression::METHOD_INT8_ROWWISE:
+      method.reply = LookupRequest::REPLY_INT8;
       return method;
     default:
       return absl::InvalidArgumentError(absl::StrCat("compression.lookup.method ", Compression::Method_Name(compression.lookup().method()),

@@ -52,6 +52,21 @@ absl::Status KeptEntries::Encode(float threshold, Slices slices, ValueType type,
                                  std::vector<std::string>* frames) {
   positions_.clear();
   SelectKept(corrected, std::max(threshold, LeastSent(type)), 0, &positions_);
+  return EncodePositions(slices, type, corrected, frames);
+}
+
+absl::Status KeptEntries::EncodeLargest(uint32_t count, Slices slices, ValueType type, absl::Span<float> corrected,
+                                        std::vector<std::string>* frames) {
+  least_ = SelectLargest(corrected, count, &positions_);
+  const float least_sent = LeastSent(type);
+  if (least_ < least_sent) {
+    const auto rounds_to_zero = [&](uint32_t position) { return std::fabs(corrected[position]) < least_sent; };
+    positions_.erase(std::remove_if(positions_.begin(), positions_.end(), rounds_to_zero), positions_.end());
+  }
+  return EncodePositions(slices, type, corrected, frames);
+}
+
+absl::Status KeptEntries::EncodePositions(Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames) {
   corrected_values_.resize(positions_.size());
   for (size_t i = 0; i < positions_.size(); ++i) corrected_values_[i] = corrected[positions_[i]];
   const float largest = LargestValue(type);

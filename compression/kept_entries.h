@@ -1,4 +1,5 @@
-// What one DCT encoding takes out of the corrected gradient, and how it is put back: shared by DctLayer and DctRows (seen by no one else).
+// What one sparse encoding takes out of the corrected gradient, and how it is put back: shared by the codecs that keep a residual (seen by
+// no one else).
 #ifndef WEIR_COMPRESSION_KEPT_ENTRIES_H_
 #define WEIR_COMPRESSION_KEPT_ENTRIES_H_
 
@@ -30,12 +31,23 @@ class KeptEntries {
   // entries. What remains at a kept position is what the frames do not carry: the rounding, and what is beyond the type's range. An entry
   // that fp16 or bf16 would round to zero is not kept. REQUIRES: CheckSlices was OK.
   absl::Status Encode(float threshold, Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames);
+  // The same with the `count` largest entries, exactly: of equal magnitudes those that stand first. Entries that are zero, or that the type
+  // would round to zero, are not kept even so.
+  absl::Status EncodeLargest(uint32_t count, Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames);
   // Undoes what Encode did to `corrected`, bit for bit.
   void PutBack(absl::Span<float> corrected) const;
 
   size_t size() const { return positions_.size(); }
+  // Increasing.
+  absl::Span<const uint32_t> positions() const { return positions_; }
+  // Of the last EncodeLargest: the count-th largest magnitude.
+  float least() const { return least_; }
 
  private:
+  // Encodes the entries at positions_.
+  absl::Status EncodePositions(Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames);
+
+  float least_ = 0;
   std::vector<uint32_t> positions_;
   std::vector<float> corrected_values_;
   std::vector<float> sent_values_;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compression/rounded_layer.h"
+#include "compression/value_type.h"
 
 namespace weir::compression {
 namespace {
@@ -30,6 +31,7 @@ absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::De
   const ValueType values = ValuesOf(settings);
   switch (settings.method()) {
     case Compression::METHOD_FP16:
+    case Compression::METHOD_BF16:
       return std::make_unique<RoundedLayer>(place.size, values);
     case Compression::METHOD_DCT:
       return std::make_unique<DctLayerCodec>(place.size, settings.min_elements(),
@@ -43,7 +45,8 @@ absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::De
 
 ValueType ValuesOf(const Compression::Dense& settings) {
   if (settings.method() == Compression::METHOD_FP16) return ValueType::kFp16;
-  return settings.values() == Compression::VALUES_FP16 ? ValueType::kFp16 : ValueType::kFp32;
+  if (settings.method() == Compression::METHOD_BF16) return ValueType::kBf16;
+  return ValueTypeOf(settings.values());
 }
 
 }  // namespace weir::compression

@@ -16,6 +16,7 @@ absl::Status RoundedLayer::Encode(absl::Span<const float> gradient, uint32_t, ab
     return absl::InvalidArgumentError(absl::StrCat("a gradient of ", gradient.size(), " entries for a layer of ", size_));
   }
   WEIR_RETURN_IF_ERROR(CheckSlices(slice_ends, gradient.size(), 1));
+  if (MaxMagnitudeBits(gradient) >= kInfinityBits) return NotFinite(gradient, gradient);
   frames->clear();
   uint32_t begin = 0;
   for (const uint32_t end : slice_ends) {

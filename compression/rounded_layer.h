@@ -1,4 +1,4 @@
-// fp16 on the dense edge: every entry of a layer, rounded. Nothing is remembered.
+// fp16 and bf16 on the dense edge: every entry of a layer, rounded. Nothing is remembered.
 #ifndef WEIR_COMPRESSION_ROUNDED_LAYER_H_
 #define WEIR_COMPRESSION_ROUNDED_LAYER_H_
 

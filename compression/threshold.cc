@@ -100,6 +100,27 @@ void SelectKept(absl::Span<const float> values, float threshold, uint32_t offset
   }
 }
 
+float SelectLargest(absl::Span<const float> values, uint32_t count, std::vector<uint32_t>* kept) {
+  std::vector<uint32_t> scratch;
+  const float least = SelectMagnitude(values, static_cast<uint32_t>(values.size()) - count + 1, &scratch);
+  kept->clear();
+  SelectKept(values, least, 0, kept);
+  if (kept->size() <= count) return least;
+  // More entries than wanted are as large as the last one: those that stand last among them go.
+  size_t surplus = kept->size() - count;
+  auto to = kept->end();
+  for (auto from = kept->end(); from != kept->begin();) {
+    --from;
+    if (surplus > 0 && std::fabs(values[*from]) == least) {
+      --surplus;
+    } else {
+      *--to = *from;
+    }
+  }
+  kept->erase(kept->begin(), to);
+  return least;
+}
+
 absl::Status SelectPerSample(absl::Span<const float> values, absl::Span<const uint32_t> ends, double sparsity,
                              std::vector<uint32_t>* kept) {
   if (absl::Status status = CheckEnds(ends, values.size()); !status.ok()) return status;

@@ -167,8 +167,45 @@ absl::Status CheckTraining(const JobSource& source, const Job& job) {
   return absl::OkStatus();
 }
 
+// What an edge can send.
+bool LookupHas(Compression::Method method) {
+  switch (method) {
+    case Compression::METHOD_PLAIN:
+    case Compression::METHOD_NONE:
+    case Compression::METHOD_FP16:
+    case Compression::METHOD_BF16:
+    case Compression::METHOD_INT8_ROWWISE:
+    case Compression::METHOD_DCT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool PushHas(Compression::Method method) { return LookupHas(method) && method != Compression::METHOD_INT8_ROWWISE; }
+
+std::string MethodText(Compression::Method method) { return EnumText(Compression::Method_descriptor()->FindValueByNumber(method)); }
+
+absl::Status CheckEmbeddingMethods(const JobSource& source, const Compression& compression) {
+  const Compression::Method lookup = compression.lookup().method(), push = compression.push().method();
+  if (!LookupHas(lookup)) {
+    return source.Error("compression.lookup.method", absl::StrCat(MethodText(lookup), " is for gradients, and a lookup brings rows; ",
+                                                                  "use plain, none, fp16, bf16, int8_rowwise or dct"));
+  }
+  if (compression.has_push() && push == Compression::METHOD_INT8_ROWWISE) {
+    return source.Error("compression.push.method",
+                        "int8_rowwise has no residual for what a gradient's rounding loses; use dct with values: int8");
+  }
+  if (compression.has_push() && !PushHas(push)) {
+    return source.Error("compression.push.method",
+                        absl::StrCat(MethodText(push), " is for dense layers; use plain, none, fp16, bf16 or dct"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCompression(const JobSource& source, const Job& job) {
   const Compression& compression = job.compression();
+  WEIR_RETURN_IF_ERROR(CheckEmbeddingMethods(source, compression));
   const bool lookup_plain = compression.lookup().method() == Compression::METHOD_PLAIN;
   const bool push_plain = compression.push().method() == Compression::METHOD_PLAIN;
   if (lookup_plain != push_plain) {

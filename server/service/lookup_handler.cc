@@ -22,7 +22,16 @@ absl::Time WaitDeadline(absl::Time callers, absl::Duration wait_max) {
 }
 
 compression::ValueType ValueTypeOf(LookupRequest::Reply reply) {
-  return reply == LookupRequest::REPLY_FP16 ? compression::ValueType::kFp16 : compression::ValueType::kFp32;
+  switch (reply) {
+    case LookupRequest::REPLY_FP16:
+      return compression::ValueType::kFp16;
+    case LookupRequest::REPLY_BF16:
+      return compression::ValueType::kBf16;
+    case LookupRequest::REPLY_INT8:
+      return compression::ValueType::kInt8;
+    default:
+      return compression::ValueType::kFp32;
+  }
 }
 
 PartId IdOf(const LookupRequest& request) {
@@ -69,6 +78,8 @@ absl::Status LookupHandler::CheckKinds(const LookupRequest& request) const {
     case LookupRequest::REPLY_FP32:
     case LookupRequest::REPLY_FP16:
     case LookupRequest::REPLY_POOLED_DCT:
+    case LookupRequest::REPLY_BF16:
+    case LookupRequest::REPLY_INT8:
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(absl::StrCat("reply ", request.reply(), " is unknown"));
@@ -99,7 +110,8 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
 }
 
 absl::Status LookupHandler::CheckReplySize(const Lookup& lookup, uint64_t entries) const {
-  const uint64_t bytes = entries * (ValueTypeOf(lookup.reply) == compression::ValueType::kFp16 ? 2 : 4);
+  // A row of one 8-bit entry takes two bytes with its scale; wider ones less.
+  const uint64_t bytes = entries * (ValueTypeOf(lookup.reply) == compression::ValueType::kFp32 ? 4 : 2);
   if (bytes + kReplyOverheadBytes <= kMessageBytesMax) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the reply would take ", bytes, " bytes, a message has at most ", kMessageBytesMax, ": split the call"));
@@ -129,7 +141,7 @@ absl::Status LookupHandler::AnswerRows(const Lookup& lookup, LookupReply* reply)
     answer->set_table(keys.table->index());
     WEIR_ASSIGN_OR_RETURN(const uint32_t initial, keys.table->Lookup(keys.keys, rows));
     answer->set_initial(initial);
-    const absl::Status encoded = compression::EncodeDense(rows, ValueTypeOf(lookup.reply), answer->mutable_frame());
+    const absl::Status encoded = compression::EncodeDense(rows, ValueTypeOf(lookup.reply), answer->mutable_frame(), keys.table->dim());
     if (!encoded.ok()) {
       return absl::Status(encoded.code(), absl::StrCat("rows of table ", keys.table->spec().name, " as ",
                                                        LookupRequest::Reply_Name(lookup.reply), ": ", encoded.message()));

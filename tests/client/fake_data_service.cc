@@ -134,7 +134,10 @@ absl::Status FakeDataService::LookupLocked(const LookupRequest& request, LookupR
 }
 
 absl::Status FakeDataService::AnswerRows(const LookupRequest& request, const Ticket& ticket, LookupReply* reply) {
-  const bool half = request.reply() == LookupRequest::REPLY_FP16;
+  compression::ValueType type = compression::ValueType::kFp32;
+  if (request.reply() == LookupRequest::REPLY_FP16) type = compression::ValueType::kFp16;
+  if (request.reply() == LookupRequest::REPLY_BF16) type = compression::ValueType::kBf16;
+  if (request.reply() == LookupRequest::REPLY_INT8) type = compression::ValueType::kInt8;
   for (const TableOf& table : ticket.tables) {
     std::vector<float> values;
     TableRows* const answer = reply->add_tables();
@@ -144,8 +147,8 @@ absl::Status FakeDataService::AnswerRows(const LookupRequest& request, const Tic
       values.insert(values.end(), row.begin(), row.end());
       if (rows_.count({table.table, key}) == 0) answer->set_initial(answer->initial() + 1);
     }
-    WEIR_RETURN_IF_ERROR(
-        compression::EncodeDense(values, half ? compression::ValueType::kFp16 : compression::ValueType::kFp32, answer->mutable_frame()));
+    WEIR_RETURN_IF_ERROR(compression::EncodeDense(values, type, answer->mutable_frame(),
+                                                  std::max<size_t>(1, values.size() / std::max<size_t>(1, table.keys.size()))));
   }
   return absl::OkStatus();
 }

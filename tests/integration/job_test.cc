@@ -47,6 +47,10 @@ std::vector<Codec> AllCodecs() {
         "compression.dense.refresh_every=5"}},
       {"dct_fp16",
        {"compression.push.method=dct", "compression.push.values=fp16", "compression.dense.method=dct", "compression.dense.values=fp16"}},
+      {"int8",
+       {"compression.lookup.method=int8_rowwise", "compression.push.method=dct", "compression.push.values=int8",
+        "compression.dense.method=dct", "compression.dense.values=int8"}},
+      {"bf16", {"compression.lookup.method=bf16", "compression.push.method=bf16"}},
       {"sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0.5"}},
   };
 }

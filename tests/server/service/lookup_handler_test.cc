@@ -54,6 +54,26 @@ TEST_F(LookupHandlerTest, HalfPrecisionIsTheRoundedRow) {
   EXPECT_EQ(Decode(reply_.tables(0).frame(), 4), rounded);
 }
 
+TEST_F(LookupHandlerTest, OtherTypesAreTheRoundedRowToo) {
+  const std::vector<float> exact = RowsOf(*plane_, 0, {1, 2});
+  LookupRequest request = LookupOf(0, {KeysOf(0, {1, 2})});
+  request.set_reply(LookupRequest::REPLY_BF16);
+  ASSERT_TRUE(Lookup(*plane_, request, &reply_).ok());
+  std::vector<float> rounded = exact;
+  compression::RoundValues(compression::ValueType::kBf16, absl::MakeSpan(rounded));
+  EXPECT_EQ(Decode(reply_.tables(0).frame(), 4), rounded);
+
+  reply_.Clear();
+  request = LookupOf(1, {KeysOf(0, {1, 2})});
+  request.set_purpose(LookupRequest::PURPOSE_EVALUATE);
+  request.set_reply(LookupRequest::REPLY_INT8);
+  ASSERT_TRUE(Lookup(*plane_, request, &reply_).ok());
+  EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).frame())->block, 2u) << "a row is a block";
+  rounded = exact;
+  for (size_t row = 0; row < 2; ++row) compression::RoundValues(compression::ValueType::kInt8, absl::MakeSpan(rounded).subspan(row * 2, 2));
+  EXPECT_EQ(Decode(reply_.tables(0).frame(), 4), rounded);
+}
+
 TEST_F(LookupHandlerTest, ARowBeyondHalfPrecisionIsAnErrorThatNamesItsTable) {
   plane_->tables().at(2).Apply({1}, {-1e6f, 0}, {1});
   LookupRequest request = LookupOf(0, {KeysOf(2, {1})});
