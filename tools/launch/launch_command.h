@@ -17,7 +17,7 @@ struct LaunchRequest {
 };
 
 // Runs the job on this machine, shows its progress on standard error, writes the report and prints the result on standard output. Errors as
-// for ReadJobFile, FindBinaries, MakeRunFolder and LocalCluster::Run.
+// for ReadJobFile, PrepareRun and LocalCluster::Run.
 absl::Status Launch(const LaunchRequest& request, StopSignals* signals);
 
 }  // namespace weir::tools

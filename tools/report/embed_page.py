@@ -1,4 +1,7 @@
-"""Prints report_page.cc: the report's page as two constants. Usage: embed_page.py report.html report.css SCRIPT.js..."""
+"""Prints the C++ of a page as two constants. Usage: embed_page.py HEADER.h CONSTANT page.html FILE.css... FILE.js...
+
+The page holds @style@, @script@ and @data@ once each; the constants are kCONSTANTBeforeData and kCONSTANTAfterData, which HEADER.h declares.
+"""
 import sys
 
 RAW_END = ')page"'
@@ -16,15 +19,16 @@ def put(page, mark, text):
 
 
 def main():
-    page_path, style_path, *script_paths = sys.argv[1:]
-    page = put(read(page_path), "@style@", read(style_path))
-    page = put(page, "@script@", "\n".join(read(path) for path in script_paths))
+    header, constant, page_path, *part_paths = sys.argv[1:]
+    parts = {kind: "\n".join(read(path) for path in part_paths if path.endswith(kind)) for kind in (".css", ".js")}
+    page = put(read(page_path), "@style@", parts[".css"])
+    page = put(page, "@script@", parts[".js"])
     if page.count("@data@") != 1 or RAW_END in page:
         sys.exit(f"embed_page.py: the page must hold @data@ once, and {RAW_END} never")
     before, after = page.split("@data@")
-    print('#include "tools/report/report_page.h"\n\nnamespace weir::tools {\n')
-    print(f'const char kPageBeforeData[] = R"page({before}{RAW_END};\n')
-    print(f'const char kPageAfterData[] = R"page({after}{RAW_END};\n')
+    print(f'#include "{header}"\n\nnamespace weir::tools {{\n')
+    print(f'const char k{constant}BeforeData[] = R"page({before}{RAW_END};\n')
+    print(f'const char k{constant}AfterData[] = R"page({after}{RAW_END};\n')
     print("}  // namespace weir::tools")
 
 

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "tools/report/replace_file.h"
 #include "tools/report/report_page.h"
 #include "tools/report/run_folder.h"
 
@@ -114,16 +114,7 @@ std::string DataOf(const RunFolder& run) {
 absl::Status WriteReport(const std::string& run_dir) {
   WEIR_ASSIGN_OR_RETURN(const RunFolder run, ReadRunFolder(run_dir));
   const std::string path = (std::filesystem::path(run_dir) / "report.html").string();
-  // Written beside and moved, so that a reader never sees half a page.
-  const std::string part = path + ".part";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file << kPageBeforeData << DataOf(run) << kPageAfterData;
-  file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat(part, ": cannot be written; is the disk full, or the folder read-only?"));
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) return absl::UnavailableError(absl::StrCat(path, ": cannot be replaced: ", error.message()));
-  return absl::OkStatus();
+  return ReplaceFile(path, {kPageBeforeData, DataOf(run), kPageAfterData});
 }
 
 }  // namespace weir::tools

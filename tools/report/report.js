@@ -1,14 +1,7 @@
 // The page: what the data says, put into tiles, tables and charts. Everything from files becomes text nodes, never markup.
 
 const {result, course, codecs, teacher, config} = JSON.parse(document.getElementById("data").textContent);
-const place = (id) => document.getElementById(id);
-const words = (name) => name.replace(/_/g, " ");
-const color = (edge) => `var(--${edge})`;
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 const perSample = (bytes) => result.samples ? bytes / result.samples : NaN;
-const known = (value) => value ?? NaN;
-
-function plural(count, noun) { return `${countText(count)} ${noun}${count === 1 ? "" : "s"}`; }
 
 // How far the model is from the teacher, which nothing can beat but by luck.
 function besideTeacher(value, best, relative) {
@@ -40,12 +33,6 @@ function tiles() {
     place("tiles").append(element("div", {class: "card tile"}, element("div", {class: "name"}, name),
       element("div", {class: "value"}, value), element("div", {class: "beside"}, beside)));
   }
-}
-
-function table(head, rows) {
-  const line = (tag, cells) => cells.map((cell) => element(tag, {}, ...[cell].flat()));
-  return element("table", {}, element("thead", {}, element("tr", {}, ...line("th", head))),
-    element("tbody", {}, ...rows.map(({cells, total}) => element("tr", total ? {class: "total"} : {}, ...line("td", cells)))));
 }
 
 function qualityTable() {

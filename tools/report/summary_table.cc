@@ -11,6 +11,7 @@
 #include "tools/report/human_units.h"
 #include "tools/report/report.h"
 #include "tools/report/run_folder.h"
+#include "tools/report/text_table.h"
 
 namespace weir::tools {
 namespace {
@@ -76,21 +77,6 @@ Cells CellsOf(const Row& row, absl::Span<const RunResult> runs) {
   return cells;
 }
 
-// The first column to the left, figures to the right.
-std::string Aligned(absl::Span<const Cells> lines) {
-  std::vector<size_t> widths(lines.front().size(), 0);
-  for (const Cells& cells : lines) {
-    for (size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string text;
-  for (const Cells& cells : lines) {
-    absl::StrAppendFormat(&text, "%-*s", static_cast<int>(widths[0]), cells[0]);
-    for (size_t i = 1; i < cells.size(); ++i) absl::StrAppendFormat(&text, "   %*s", static_cast<int>(widths[i]), cells[i]);
-    text += '\n';
-  }
-  return text;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> SummaryTable(const std::vector<std::string>& run_dirs) {
@@ -105,7 +91,7 @@ absl::StatusOr<std::string> SummaryTable(const std::vector<std::string>& run_dir
   if (runs.size() >= 2) head.push_back(absl::StrCat(runs.front().job, " vs ", runs.back().job));
   std::vector<Cells> lines = {std::move(head)};
   for (const Row& row : Rows()) lines.push_back(CellsOf(row, runs));
-  return Aligned(lines);
+  return TextTable(lines);
 }
 
 }  // namespace weir::tools

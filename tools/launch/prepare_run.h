@@ -1,0 +1,23 @@
+// What stands between a job and its processes.
+#ifndef WEIR_TOOLS_LAUNCH_PREPARE_RUN_H_
+#define WEIR_TOOLS_LAUNCH_PREPARE_RUN_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/job.pb.h"
+#include "tools/launch/local_cluster.h"
+
+namespace weir::tools {
+
+// Whether this process can read the job's data files; the error names the first that it cannot.
+absl::Status CheckDataFiles(const Job& job);
+
+// Checks the data files, finds the binaries and makes the run folder, where an earlier run of the same name goes. `bin_dir` empty: beside
+// this executable. Errors as for CheckDataFiles, FindBinaries and MakeRunFolder.
+absl::StatusOr<ClusterOptions> PrepareRun(const Job& job, const std::string& bin_dir);
+
+}  // namespace weir::tools
+
+#endif  // WEIR_TOOLS_LAUNCH_PREPARE_RUN_H_
