@@ -133,7 +133,8 @@ MaskLayout SmallestLayout(uint32_t size, absl::Span<const uint32_t> positions, V
   // Each gap takes a byte at least, so there is no need to count them when that is too much.
   const size_t gaps = positions.size() < bitmap ? GapBytes(positions) : bitmap;
   const size_t sparse = std::min(bitmap, gaps) + VarintBytes(positions.size()) + ValuesBytes(type, positions.size(), kInt8Block);
-  if (VarintBytes(size) + ValuesBytes(type, size, kInt8Block) <= sparse) return MaskLayout::kDense;
+  // Zeros between kept values would move them to other blocks of 8-bit values, whose scales round them once more.
+  if (type != ValueType::kInt8 && VarintBytes(size) + ValuesBytes(type, size, kInt8Block) <= sparse) return MaskLayout::kDense;
   return bitmap <= gaps ? MaskLayout::kBitmap : MaskLayout::kGaps;
 }
 

@@ -1,18 +1,15 @@
-// A dense codec: what one worker sends of one dense layer's gradients. One file each, and one line in MakeLayerCodec.
+// A dense codec: what one worker sends of one dense layer's gradients. One file each, and one line in
+// layer_codec_registry.cc.
 #ifndef WEIR_COMPRESSION_LAYER_CODEC_H_
 #define WEIR_COMPRESSION_LAYER_CODEC_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compression/dct_layer.h"
-#include "compression/frame.h"
-#include "proto/job.pb.h"
 
 namespace weir::compression {
 
@@ -23,8 +20,8 @@ class LayerCodec {
 
   // Encodes what is sent of `gradient`, the sum over this worker's `samples`, as one frame for each slice, which replace `frames`: slice i
   // ends at slice_ends[i], the last end is the layer's size. State that outlives the step (residuals, momentum) changes only with Commit or
-  // Rollback, one of which must follow. INVALID_ARGUMENT, naming the position, when a value is not finite or cannot travel; then nothing has
-  // changed and neither may follow. FAILED_PRECONDITION when neither followed the call before.
+  // Rollback, one of which must follow. INVALID_ARGUMENT, naming the position, when a value is not finite or cannot travel; then nothing
+  // has changed and neither may follow. FAILED_PRECONDITION when neither followed the call before.
   virtual absl::Status Encode(absl::Span<const float> gradient, uint32_t samples, absl::Span<const uint32_t> slice_ends,
                               std::vector<std::string>* frames) = 0;
   // The frames were acknowledged: what they carried leaves the state.
@@ -37,18 +34,6 @@ class LayerCodec {
   // What was not sent yet, one for each entry; empty when the codec keeps none.
   virtual absl::Span<const float> residual() const { return {}; }
 };
-
-// The layer that a codec is for.
-struct LayerPlace {
-  uint32_t size = 0;     // entries
-  uint32_t workers = 1;  // that sum their gradients
-};
-
-// settings: validated, defaults set. INVALID_ARGUMENT: a method that does not send frames of layers.
-absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::Dense& settings, const LayerPlace& place);
-
-// How the values of a method's frames travel, from workers and back as sums.
-ValueType ValuesOf(const Compression::Dense& settings);
 
 }  // namespace weir::compression
 

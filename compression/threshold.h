@@ -19,8 +19,8 @@ float MagnitudeThreshold(absl::Span<const float> values, double sparsity);
 // of 0 keeps everything that says anything.
 void SelectKept(absl::Span<const float> values, float threshold, uint32_t offset, std::vector<uint32_t>* kept);
 
-// Replaces `kept` by the positions of the `count` largest magnitudes, of equal ones those that stand first; of fewer when not as many differ
-// from zero. Returns the count-th largest magnitude. REQUIRES: finite values, 1 <= count <= values.size().
+// Replaces `kept` by the positions of the `count` largest magnitudes, of equal ones those that stand first; of fewer when not as many
+// differ from zero. Returns the count-th largest magnitude. REQUIRES: finite values, 1 <= count <= values.size().
 float SelectLargest(absl::Span<const float> values, uint32_t count, std::vector<uint32_t>* kept);
 
 // DCT-MP: a threshold for each sample over its own entries. `ends[i]` is where sample i ends in `values`; an empty sample keeps nothing.

@@ -19,7 +19,7 @@ void PeerExchange::Configure(ExchangeOptions options) {
   contributions_.resize(options.workers);
   for (const uint32_t size : options.part_sizes) {
     sums_.emplace_back(size);
-    residuals_.emplace_back(options.values == ValueType::kFp16 ? size : 0);
+    residuals_.emplace_back(options.values == ValueType::kFp32 ? 0 : size);
   }
   options_ = std::move(options);
   state_ = absl::OkStatus();
@@ -67,6 +67,21 @@ absl::Status PeerExchange::Decode(const ReduceRequest& request, Contribution* co
   return absl::OkStatus();
 }
 
+absl::Status PeerExchange::Round(const std::vector<uint32_t>& positions, std::vector<float>* values, std::vector<float>* residual) const {
+  const float largest = compression::LargestValue(options_.values);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    float& value = (*values)[i];
+    if (!std::isfinite(value)) {
+      return absl::InvalidArgumentError(absl::StrCat("the sum of gradients over all workers is ", value, " at entry ", positions[i]));
+    }
+    (*residual)[positions[i]] = value;
+    value = std::clamp(value, -largest, largest);
+  }
+  compression::RoundValues(options_.values, absl::MakeSpan(*values));
+  for (size_t i = 0; i < positions.size(); ++i) (*residual)[positions[i]] -= (*values)[i];
+  return absl::OkStatus();
+}
+
 absl::Status PeerExchange::Sum() {
   last_reply_.Clear();
   uint64_t samples = 0;
@@ -87,15 +102,10 @@ absl::Status PeerExchange::Sum() {
     }
     values.clear();
     for (const uint32_t position : positions) {
-      float value = sum[position];
+      values.push_back(residual.empty() ? sum[position] : sum[position] + residual[position]);
       sum[position] = 0;
-      if (!residual.empty()) {
-        const float exact = value + residual[position];
-        value = compression::RoundToFp16(exact);
-        residual[position] = exact - value;
-      }
-      values.push_back(value);
     }
+    if (!residual.empty()) WEIR_RETURN_IF_ERROR(Round(positions, &values, &residual));
     WEIR_RETURN_IF_ERROR(compression::EncodeSparse(sum.size(), positions, values, options_.values, last_reply_.add_frames()));
   }
   for (Contribution& contribution : contributions_) contribution = Contribution();

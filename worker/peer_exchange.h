@@ -35,8 +35,8 @@ class PeerExchange final : public PeerService::CallbackService {
   void Configure(ExchangeOptions options);
 
   // A contribution to this worker's slice, its own or a peer's. Contributions are added in rank order, so that every run gives the same
-  // bits; the rounding error of fp16 sums is kept here and added to the next step's. A repeated (rank, step) replaces nothing and gets the
-  // same answer.
+  // bits; what rounding loses of sums that do not travel as fp32 is kept here and added to the next step's. A repeated (rank, step)
+  // replaces nothing and gets the same answer.
   void Contribute(const ReduceRequest& request, Done done);
 
   // Waits for the sum of `step`. DEADLINE_EXCEEDED names the ranks that are missing.
@@ -58,6 +58,9 @@ class PeerExchange final : public PeerService::CallbackService {
   absl::Status Validate(const ReduceRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Decode(const ReduceRequest& request, Contribution* contribution) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Sum() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Makes of `values` what its receivers will read, and of their `residual` the rest.
+  absl::Status Round(const std::vector<uint32_t>& positions, std::vector<float>* values, std::vector<float>* residual) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingRanks() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Mutex mu_;
@@ -69,7 +72,7 @@ class PeerExchange final : public PeerService::CallbackService {
   Waiters waiters_ ABSL_GUARDED_BY(mu_);
   ReduceReply last_reply_ ABSL_GUARDED_BY(mu_);                     // of step_ - 1
   std::vector<std::vector<float>> sums_ ABSL_GUARDED_BY(mu_);       // by layer part; zero between steps
-  std::vector<std::vector<float>> residuals_ ABSL_GUARDED_BY(mu_);  // fp16 only
+  std::vector<std::vector<float>> residuals_ ABSL_GUARDED_BY(mu_);  // empty for fp32
 };
 
 }  // namespace weir::worker

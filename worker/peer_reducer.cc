@@ -9,54 +9,14 @@
 #include "base/grpc_endpoint.h"
 #include "base/status_macros.h"
 #include "compression/dct_layer.h"
+#include "compression/frame.h"
+#include "compression/layer_codec.h"
+#include "compression/layer_codec_registry.h"
 
 namespace weir::worker {
 namespace {
 
-using compression::DctLayer;
-using compression::DctOptions;
-using compression::ValueType;
-
-// Encodes the gradients of one layer for the slices that it meets.
-class LayerCodec {
- public:
-  virtual ~LayerCodec() = default;
-  virtual absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> ends, std::vector<std::string>* frames) = 0;
-  virtual void Settle(bool acknowledged) = 0;
-  virtual compression::DctStats stats() const = 0;
-};
-
-class DctLayerCodec final : public LayerCodec {
- public:
-  DctLayerCodec(uint32_t size, uint32_t min_elements, DctOptions options) : layer_(size, min_elements, options) {}
-  absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> ends, std::vector<std::string>* frames) override {
-    return layer_.Encode(gradient, ends, frames);
-  }
-  void Settle(bool acknowledged) override { acknowledged ? layer_.Commit() : layer_.Rollback(); }
-  compression::DctStats stats() const override { return layer_.stats(); }
-
- private:
-  DctLayer layer_;
-};
-
-class Fp16LayerCodec final : public LayerCodec {
- public:
-  absl::Status Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> ends, std::vector<std::string>* frames) override {
-    frames->clear();
-    uint32_t begin = 0;
-    for (const uint32_t end : ends) {
-      WEIR_RETURN_IF_ERROR(compression::EncodeDense(gradient.subspan(begin, end - begin), ValueType::kFp16, &frames->emplace_back()));
-      begin = end;
-    }
-    stats_.entries = stats_.kept = gradient.size();
-    return absl::OkStatus();
-  }
-  void Settle(bool) override {}
-  compression::DctStats stats() const override { return stats_; }
-
- private:
-  compression::DctStats stats_;
-};
+using compression::LayerCodec;
 
 // A layer's part in one slice, as a range of the flat gradient.
 struct Part {
@@ -93,25 +53,20 @@ struct PeerCall {
 
 class PeerReducer final : public DenseReducer {
  public:
-  PeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange, PeerReducerOptions options)
-      : layers_(layers), slices_(CutSlices(layers, options.peers.size())), exchange_(exchange), options_(std::move(options)) {
-    const ValueType values = options_.codec.method() == Compression::METHOD_FP16 || options_.codec.values() == Compression::VALUES_FP16
-                                 ? ValueType::kFp16
-                                 : ValueType::kFp32;
-    for (const ParameterSlice& layer : layers_) {
-      if (options_.codec.method() == Compression::METHOD_DCT) {
-        const DctOptions dct = {options_.codec.sparsity(), options_.codec.refresh_every(), values};
-        codecs_.push_back(std::make_unique<DctLayerCodec>(layer.size, options_.codec.min_elements(), dct));
-      } else {
-        codecs_.push_back(std::make_unique<Fp16LayerCodec>());
-      }
-    }
+  using Codecs = std::vector<std::unique_ptr<LayerCodec>>;
+
+  PeerReducer(const std::vector<ParameterSlice>& layers, Codecs codecs, PeerExchange* exchange, PeerReducerOptions options)
+      : layers_(layers),
+        slices_(CutSlices(layers, options.peers.size())),
+        exchange_(exchange),
+        options_(std::move(options)),
+        codecs_(std::move(codecs)) {
     stats_.resize(layers_.size());
     ExchangeOptions exchange_options;
     exchange_options.job_hash = options_.job_hash;
     exchange_options.rank = options_.rank;
     exchange_options.workers = slices_.size();
-    exchange_options.values = values;
+    exchange_options.values = compression::ValuesOf(options_.codec);
     for (const Part& part : slices_[options_.rank].parts) exchange_options.part_sizes.push_back(part.end - part.begin);
     exchange_->Configure(std::move(exchange_options));
     for (const std::string& peer : options_.peers) stubs_.push_back(PeerService::NewStub(OpenChannel(peer, Edge::kDense)));
@@ -123,7 +78,7 @@ class PeerReducer final : public DenseReducer {
     WEIR_RETURN_IF_ERROR(EncodeSlices(step, samples, gradients, &calls));
     const absl::StatusOr<uint64_t> total = Exchange(step, deadline, &calls, gradients);
     for (size_t i = 0; i < codecs_.size(); ++i) {
-      codecs_[i]->Settle(total.ok());
+      total.ok() ? codecs_[i]->Commit() : codecs_[i]->Rollback();
       AddStats(i);
     }
     return total;
@@ -170,9 +125,10 @@ class PeerReducer final : public DenseReducer {
           owners.push_back(owner);
         }
       }
-      const absl::Status status = codecs_[layer]->Encode(gradients.subspan(layers_[layer].offset, layers_[layer].size), ends, &frames);
+      const absl::Status status =
+          codecs_[layer]->Encode(gradients.subspan(layers_[layer].offset, layers_[layer].size), samples, ends, &frames);
       if (!status.ok()) {
-        for (size_t encoded = 0; encoded < layer; ++encoded) codecs_[encoded]->Settle(false);
+        for (size_t encoded = 0; encoded < layer; ++encoded) codecs_[encoded]->Rollback();
         return absl::Status(status.code(),
                             absl::StrCat("gradient of layer ", layers_[layer].name, " at step ", step, ": ", status.message()));
       }
@@ -237,16 +193,21 @@ class PeerReducer final : public DenseReducer {
   const std::vector<Slice> slices_;
   PeerExchange* const exchange_;
   const PeerReducerOptions options_;
-  std::vector<std::unique_ptr<LayerCodec>> codecs_;
+  const Codecs codecs_;
   std::vector<std::unique_ptr<PeerService::Stub>> stubs_;
   std::vector<compression::DctStats> stats_;
 };
 
 }  // namespace
 
-std::unique_ptr<DenseReducer> CreatePeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange,
-                                                PeerReducerOptions options) {
-  return std::make_unique<PeerReducer>(layers, exchange, std::move(options));
+absl::StatusOr<std::unique_ptr<DenseReducer>> CreatePeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange,
+                                                                PeerReducerOptions options) {
+  PeerReducer::Codecs codecs;
+  for (const ParameterSlice& layer : layers) {
+    const compression::LayerPlace place = {layer.size, static_cast<uint32_t>(options.peers.size())};
+    WEIR_ASSIGN_OR_RETURN(codecs.emplace_back(), compression::MakeLayerCodec(options.codec, place));
+  }
+  return std::make_unique<PeerReducer>(layers, std::move(codecs), exchange, std::move(options));
 }
 
 }  // namespace weir::worker

@@ -1,4 +1,4 @@
-// Dense gradients in frames: dct (DCT-DP, a threshold and a residual for each layer) or fp16, reduced by owners over gRPC.
+// Dense gradients in frames, by the codec of each layer (compression/layer_codec_registry.h), reduced by owners over gRPC.
 //
 // The flat gradient is cut into one slice for each worker. A worker sends each peer its frames of the peer's slice and gets the sum of all
 // workers back. Bytes sent by each worker: its own frames once, and the sum of its slice to each peer.
@@ -19,16 +19,17 @@
 namespace weir::worker {
 
 struct PeerReducerOptions {
-  Compression::Dense codec;  // method dct or fp16
+  Compression::Dense codec;  // validated, of a method that MakeLayerCodec knows
   uint64_t job_hash = 0;
   uint32_t rank = 0;
   std::vector<std::string> peers;  // address of every worker's PeerService, by rank; the own one is not called
   absl::Duration timeout;          // of one step's reduction
 };
 
-// Configures `exchange`, which must be the one that peers reach at peers[rank] and outlive the reducer.
-std::unique_ptr<DenseReducer> CreatePeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange,
-                                                PeerReducerOptions options);
+// Configures `exchange`, which must be the one that peers reach at peers[rank] and outlive the reducer. INVALID_ARGUMENT: a method that
+// does not send frames of layers.
+absl::StatusOr<std::unique_ptr<DenseReducer>> CreatePeerReducer(const std::vector<ParameterSlice>& layers, PeerExchange* exchange,
+                                                                PeerReducerOptions options);
 
 }  // namespace weir::worker
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,25 @@ TEST(SelectKeptTest, EqualsAPlainLoopAcrossChunks) {
       if (std::fabs(values[i]) >= threshold && values[i] != 0) expected.push_back(i + 3);
     }
     EXPECT_EQ(kept, expected);
+  }
+}
+
+TEST(SelectLargestTest, EqualsASortByMagnitudeThenPlace) {
+  for (const Shape& shape : Shapes()) {
+    for (const size_t size : {1, 2, 7, 100, 16383, 16384, 20000}) {
+      const std::vector<float> values = shape.make(size);
+      std::vector<uint32_t> order(size);
+      std::iota(order.begin(), order.end(), 0u);
+      std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return std::fabs(values[a]) > std::fabs(values[b]); });
+      for (const size_t count : {size_t{1}, size / 100 + 1, size / 2 + 1, size}) {
+        if (count > size) continue;
+        std::vector<uint32_t> expected(order.begin(), order.begin() + count), kept = {42};
+        expected.erase(std::remove_if(expected.begin(), expected.end(), [&](uint32_t i) { return values[i] == 0; }), expected.end());
+        std::sort(expected.begin(), expected.end());
+        EXPECT_EQ(SelectLargest(values, count, &kept), std::fabs(values[order[count - 1]])) << shape.name << " " << size << " " << count;
+        ASSERT_EQ(kept, expected) << shape.name << " " << size << " " << count;
+      }
+    }
   }
 }
 

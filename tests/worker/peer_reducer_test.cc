@@ -35,7 +35,7 @@ class Workers {
     }
     for (uint32_t rank = 0; rank < count; ++rank) {
       PeerReducerOptions options = {codec, kJobHash, rank, addresses, timeout};
-      reducers_.push_back(CreatePeerReducer(layers_, exchanges_[rank].get(), std::move(options)));
+      reducers_.push_back(*CreatePeerReducer(layers_, exchanges_[rank].get(), std::move(options)));
     }
   }
   ~Workers() {

@@ -1,7 +1,12 @@
-#include "compression/layer_codec.h"
+#include "compression/layer_codec_registry.h"
+
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "compression/dct_layer.h"
 #include "compression/rounded_layer.h"
+#include "compression/topk_layer.h"
 #include "compression/value_type.h"
 
 namespace weir::compression {
@@ -36,11 +41,13 @@ absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::De
     case Compression::METHOD_DCT:
       return std::make_unique<DctLayerCodec>(place.size, settings.min_elements(),
                                              DctOptions{settings.sparsity(), settings.refresh_every(), values});
+    case Compression::METHOD_TOPK:
+      return std::make_unique<TopkLayer>(place.size, settings.min_elements(), TopkOptions{settings.sparsity(), values});
     default:
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("compression.dense.method: ", Compression::Method_Name(settings.method()),
-                                                 " sends no frames of layers; use dct"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("compression.dense.method: ", Compression::Method_Name(settings.method()), " sends no frames of layers; use dct"));
 }
 
 ValueType ValuesOf(const Compression::Dense& settings) {
