@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compression/dct_layer.h"
+#include "compression/dgc_layer.h"
 #include "compression/rounded_layer.h"
 #include "compression/topk_layer.h"
 #include "compression/value_type.h"
@@ -43,11 +44,15 @@ absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::De
                                              DctOptions{settings.sparsity(), settings.refresh_every(), values});
     case Compression::METHOD_TOPK:
       return std::make_unique<TopkLayer>(place.size, settings.min_elements(), TopkOptions{settings.sparsity(), values});
+    case Compression::METHOD_DGC:
+      return std::make_unique<DgcLayer>(
+          place.size, settings.min_elements(),
+          DgcOptions{settings.sparsity(), values, settings.momentum(), settings.clip_norm(), settings.warmup_steps(), place.workers});
     default:
       break;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("compression.dense.method: ", Compression::Method_Name(settings.method()), " sends no frames of layers; use dct"));
+  return absl::InvalidArgumentError(absl::StrCat("compression.dense.method: ", Compression::Method_Name(settings.method()),
+                                                 " sends no frames of layers; use fp16, bf16, dct, topk or dgc"));
 }
 
 ValueType ValuesOf(const Compression::Dense& settings) {

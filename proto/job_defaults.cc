@@ -45,6 +45,25 @@ const char* WithDenseDct(const Job& job) {
   return job.compression().dense().method() == Compression::METHOD_DCT ? nullptr : "only compression.dense.method: dct reads it";
 }
 
+const char* WithDenseSelection(const Job& job) {
+  const Compression::Method method = job.compression().dense().method();
+  const bool selects = method == Compression::METHOD_DCT || method == Compression::METHOD_TOPK || method == Compression::METHOD_DGC;
+  return selects ? nullptr : "only the compression.dense.methods dct, topk and dgc read it";
+}
+
+const char* WithDenseResidual(const Job& job) {
+  if (WithDenseSelection(job) == nullptr || job.compression().dense().method() == Compression::METHOD_POWERSGD) return nullptr;
+  return "only the compression.dense.methods dct, topk, dgc and powersgd read it";
+}
+
+const char* WithDenseDgc(const Job& job) {
+  return job.compression().dense().method() == Compression::METHOD_DGC ? nullptr : "only compression.dense.method: dgc reads it";
+}
+
+const char* WithDensePowersgd(const Job& job) {
+  return job.compression().dense().method() == Compression::METHOD_POWERSGD ? nullptr : "only compression.dense.method: powersgd reads it";
+}
+
 // Lookup and push send every key of every sample, or neither does.
 const char* DefaultPushMethod(const Job& job) { return job.compression().lookup().method() == Compression::METHOD_PLAIN ? "plain" : "dct"; }
 
@@ -92,10 +111,14 @@ constexpr Setting kSettings[] = {
     {"compression.push.refresh_every", "1", WithPushDct},
     {"compression.push.values", "fp32", WithPushDct},
     {"compression.dense.method", "dct"},
-    {"compression.dense.sparsity", "0.99", WithDenseDct},
+    {"compression.dense.sparsity", "0.99", WithDenseSelection},
     {"compression.dense.refresh_every", "1000", WithDenseDct},
-    {"compression.dense.values", "fp32", WithDenseDct},
-    {"compression.dense.min_elements", "256", WithDenseDct},
+    {"compression.dense.values", "fp32", WithDenseSelection},
+    {"compression.dense.min_elements", "256", WithDenseResidual},
+    {"compression.dense.momentum", "0.9", WithDenseDgc},
+    {"compression.dense.clip_norm", "0", WithDenseDgc},
+    {"compression.dense.warmup_steps", "0", WithDenseDgc},
+    {"compression.dense.rank", "4", WithDensePowersgd},
     {"cluster.servers", "2"},
     {"cluster.workers", "2"},
     {"cluster.shards", "256"},

@@ -45,6 +45,9 @@ constexpr Range kRanges[] = {
     {"compression.push.refresh_every", 1, 1e9},
     {"compression.dense.sparsity", 0, 1, Ends::kHighOut},
     {"compression.dense.refresh_every", 1, 1e9},
+    {"compression.dense.momentum", 0, 1, Ends::kHighOut},
+    {"compression.dense.clip_norm", 0, kNoMax},
+    {"compression.dense.rank", 1, 64},
     {"cluster.servers", 1, kServersMax},
     {"cluster.workers", 1, kWorkersMax},
     {"cluster.shards", 1, kShardsMax},
@@ -203,6 +206,31 @@ absl::Status CheckEmbeddingMethods(const JobSource& source, const Compression& c
   return absl::OkStatus();
 }
 
+absl::Status CheckDense(const JobSource& source, const Job& job) {
+  const Compression::Method method = job.compression().dense().method();
+  switch (method) {
+    case Compression::METHOD_NONE:
+    case Compression::METHOD_FP16:
+    case Compression::METHOD_BF16:
+    case Compression::METHOD_DCT:
+    case Compression::METHOD_TOPK:
+      return absl::OkStatus();
+    case Compression::METHOD_DGC:
+      break;
+    case Compression::METHOD_PLAIN:
+      return source.Error("compression.dense.method", "plain is about keys, and dense layers have none; use none");
+    case Compression::METHOD_INT8_ROWWISE:
+      return source.Error("compression.dense.method", "int8_rowwise is about rows, and dense layers have none; use dct with values: int8");
+    default:
+      return source.Error("compression.dense.method", absl::StrCat(MethodText(method), " is not for dense layers in this version; ",
+                                                                   "use none, fp16, bf16, dct, topk or dgc"));
+  }
+  if (job.model().optimizer().type() == Optimizer::TYPE_SGD) return absl::OkStatus();
+  return source.Error(source.Said("model.optimizer.type") ? "model.optimizer.type" : "compression.dense.method",
+                      "dgc needs sgd: workers keep the momentum, and an optimizer that remembers gradients would use each twice; "
+                      "use sgd, or compression.dense.method: topk");
+}
+
 absl::Status CheckCompression(const JobSource& source, const Job& job) {
   const Compression& compression = job.compression();
   WEIR_RETURN_IF_ERROR(CheckEmbeddingMethods(source, compression));
@@ -222,10 +250,7 @@ absl::Status CheckCompression(const JobSource& source, const Job& job) {
   if (!lookup_dct && sample_scope) {
     return source.Error("compression.lookup.scope", "sample goes with method dct only: the other methods send rows");
   }
-  if (compression.dense().method() == Compression::METHOD_PLAIN) {
-    return source.Error("compression.dense.method", "plain is about keys, and dense layers have none; use none");
-  }
-  return absl::OkStatus();
+  return CheckDense(source, job);
 }
 
 }  // namespace

@@ -37,6 +37,9 @@ constexpr Codec kCodecs[] = {
     {"topk", Compression::METHOD_TOPK},
     {"topk_fp16", Compression::METHOD_TOPK, Compression::VALUES_FP16},
     {"topk_int8", Compression::METHOD_TOPK, Compression::VALUES_INT8},
+    {"dgc", Compression::METHOD_DGC},
+    {"dgc_fp16", Compression::METHOD_DGC, Compression::VALUES_FP16},
+    {"dgc_int8", Compression::METHOD_DGC, Compression::VALUES_INT8},
 };
 
 std::vector<float> Decoded(const Frames& frames, const std::vector<uint32_t>& slice_ends) {
@@ -62,6 +65,7 @@ class LayerCodecTest : public testing::TestWithParam<Codec> {
     settings.set_refresh_every(3);
     settings.set_values(GetParam().values);
     settings.set_min_elements(min_elements);
+    settings.set_momentum(0);  // of dgc: so that the residual is of gradients; with momentum in dgc_layer_test.cc
     auto codec = MakeLayerCodec(settings, {kSize, 2});
     EXPECT_TRUE(codec.ok()) << codec.status();
     return *std::move(codec);

@@ -113,6 +113,21 @@ compression: {push: {method: dct, sparsity: 0.5}, dense: {sparsity: 0.5}}
   EXPECT_FALSE(job.data().has_test_last_rows());
 }
 
+TEST(JobFileTest, EachDenseMethodHasItsSettings) {
+  for (const char* method : {"none", "fp16", "bf16", "dct", "topk", "dgc"}) {
+    const auto dense = MustParse(kMinimal, {absl::StrCat("compression.dense.method=", method)}).compression().dense();
+    const bool selects = dense.method() == Compression::METHOD_DCT || dense.method() == Compression::METHOD_TOPK ||
+                         dense.method() == Compression::METHOD_DGC;
+    EXPECT_EQ(dense.has_sparsity(), selects) << method;
+    EXPECT_EQ(dense.has_values(), selects) << method;
+    EXPECT_EQ(dense.has_min_elements(), selects) << method;
+    EXPECT_EQ(dense.has_refresh_every(), dense.method() == Compression::METHOD_DCT) << method;
+    EXPECT_EQ(dense.momentum(), dense.method() == Compression::METHOD_DGC ? 0.9 : 0) << method;
+    EXPECT_EQ(dense.has_clip_norm(), dense.method() == Compression::METHOD_DGC) << method;
+    EXPECT_EQ(dense.has_warmup_steps(), dense.method() == Compression::METHOD_DGC) << method;
+  }
+}
+
 struct BadJob {
   const char* text;  // kMinimal's line is put before it, as line 1, unless it has a `data:` of its own
   std::vector<std::string> sets;
@@ -184,6 +199,10 @@ const BadJob kNoEffectErrors[] = {
     {"compression:\n  lookup: {method: dct}\n  push: {values: fp16}\n", {}, {"job.yaml:4: compression.push.values: has no effect"}},
     {"compression: {push: {method: fp16, refresh_every: 3}}\n", {}, {"compression.push.refresh_every: has no effect"}},
     {"compression: {dense: {method: none, min_elements: 3}}\n", {}, {"compression.dense.min_elements: has no effect"}},
+    {"compression: {dense: {method: bf16, sparsity: 0.5}}\n", {}, {"compression.dense.sparsity: has no effect", "dct, topk and dgc"}},
+    {"compression: {dense: {method: topk, refresh_every: 3}}\n", {}, {"compression.dense.refresh_every: has no effect", "dct reads it"}},
+    {"compression: {dense: {method: topk, momentum: 0.5}}\n", {}, {"compression.dense.momentum: has no effect", "dgc reads it"}},
+    {"compression: {dense: {method: dgc, rank: 2}}\n", {}, {"compression.dense.rank: has no effect", "powersgd reads it"}},
     {"data:\n  train: [a]\n  buckets: 10\n", {}, {"job.yaml:3: data.buckets: has no effect: only data.keys: buckets reads it"}},
     {"data:\n  train: [a]\n  test: [b]\n  test_last_rows: 10\n", {}, {"job.yaml:4: data.test_last_rows: has no effect: data.test names"}},
     {"model:\n  optimizer:\n    beta1: 0.5\n",
@@ -213,6 +232,13 @@ const BadJob kMeaningErrors[] = {
     {"compression: {push: {method: dgc}}\n", {}, {"compression.push.method: dgc is for dense layers"}},
     {"compression: {lookup: {method: fp16, scope: sample}}\n", {}, {"compression.lookup.scope: sample goes with method dct only"}},
     {"compression: {dense: {method: plain}}\n", {}, {"compression.dense.method", "use none"}},
+    {"compression: {dense: {method: int8_rowwise}}\n", {}, {"compression.dense.method", "values: int8"}},
+    {"compression: {dense: {method: dgc, momentum: 1}}\n", {}, {"compression.dense.momentum: must be at least 0 and below 1, not 1"}},
+    {"compression: {dense: {method: dgc, clip_norm: -1}}\n", {}, {"compression.dense.clip_norm: must be at least 0, not -1"}},
+    {"compression: {dense: {method: powersgd, rank: 65}}\n", {}, {"compression.dense.rank: must be at least 1 and at most 64, not 65"}},
+    {"model: {optimizer: {type: adam}}\ncompression: {dense: {method: dgc}}\n",
+     {},
+     {"job.yaml:2: model.optimizer.type: dgc needs sgd: workers keep the momentum"}},
     {"training:\n  deterministic: true\n  staleness: 1\n", {}, {"job.yaml:3: training.deterministic: needs training.staleness 0, not 1"}},
     {"training: {staleness: -2}\n", {}, {"training.staleness: must be at least -1"}},
     {"training: {prefetch: 65}\n", {}, {"training.prefetch: must be at least 0 and at most 64, not 65"}},
