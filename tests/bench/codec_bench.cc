@@ -15,6 +15,7 @@
 #include "compression/dct_rows.h"
 #include "compression/frame.h"
 #include "compression/key_codec.h"
+#include "compression/layer_codec_registry.h"
 #include "compression/threshold.h"
 
 namespace weir::compression {
@@ -187,6 +188,35 @@ void BM_DctLayerStep(benchmark::State& state) {
   Report(state, kGradientEntries * sizeof(float), frames[0].size());
 }
 BENCHMARK(BM_DctLayerStep)->ArgsProduct({{990, 999}, {1, 100}});
+
+// The same of the codecs that select anew each step, by the number of their method.
+void BM_LayerCodecStep(benchmark::State& state) {
+  std::vector<std::vector<float>> gradients;
+  for (uint32_t seed = 1; seed <= 16; ++seed) gradients.push_back(Gradient(kGradientEntries, seed));
+  Compression::Dense settings;
+  settings.set_method(static_cast<Compression::Method>(state.range(0)));
+  settings.set_sparsity(static_cast<double>(state.range(1)) / 1000);
+  settings.set_refresh_every(1);
+  settings.set_momentum(0.9);
+  settings.set_clip_norm(1);
+  const auto codec = MakeLayerCodec(settings, {kGradientEntries, 4});
+  if (!codec.ok()) return state.SkipWithError("no such codec");
+  state.SetLabel(Compression::Method_Name(settings.method()));
+  const uint32_t ends[] = {kGradientEntries};
+  std::vector<std::string> frames;
+  size_t step = 0;
+  const auto encode = [&] {
+    if (!(*codec)->Encode(gradients[step++ % gradients.size()], 512, ends, &frames).ok()) state.SkipWithError("refused");
+    (*codec)->Commit();
+  };
+  while (step < 200) encode();
+  for (auto _ : state) encode();
+  Report(state, kGradientEntries * sizeof(float), frames[0].size());
+}
+BENCHMARK(BM_LayerCodecStep)
+    ->ArgsProduct({{Compression::METHOD_DCT, Compression::METHOD_TOPK, Compression::METHOD_DGC}, {990, 999}})
+    ->Args({Compression::METHOD_FP16, 0})
+    ->Args({Compression::METHOD_BF16, 0});
 
 // Each step pushes other rows of a table of `range(0)` rows that all have residuals.
 void BM_DctRowsStep(benchmark::State& state) {

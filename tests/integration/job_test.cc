@@ -50,7 +50,11 @@ std::vector<Codec> AllCodecs() {
       {"int8",
        {"compression.lookup.method=int8_rowwise", "compression.push.method=dct", "compression.push.values=int8",
         "compression.dense.method=dct", "compression.dense.values=int8"}},
-      {"bf16", {"compression.lookup.method=bf16", "compression.push.method=bf16"}},
+      {"bf16", {"compression.lookup.method=bf16", "compression.push.method=bf16", "compression.dense.method=bf16"}},
+      {"topk", {"compression.dense.method=topk", "compression.dense.sparsity=0.95", "compression.dense.values=int8"}},
+      {"dgc",
+       {"compression.dense.method=dgc", "compression.dense.sparsity=0.95", "compression.dense.warmup_steps=8",
+        "compression.dense.clip_norm=1", "model.optimizer.learning_rate=0.01"}},
       {"sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0.5"}},
   };
 }
