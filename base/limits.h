@@ -27,6 +27,7 @@ inline constexpr uint32_t kServersMax = 1024;
 inline constexpr uint32_t kWorkersMax = 1024;
 inline constexpr uint32_t kKeyStatusesMax = 100;                  // in one reply; the count is exact
 inline constexpr uint32_t kTicketsPerWorkerMax = 64 * kPartsMax;  // lookups without their push yet
+inline constexpr uint32_t kHeldRowsMax = 1u << 30;                // of one table, by one worker
 inline constexpr uint32_t kStepsAheadMax = 64;                    // pushes buffered for steps that cannot be applied yet
 inline constexpr size_t kLineBytesMax = size_t{1} << 20;          // of a data file
 inline constexpr size_t kJobFileBytesMax = size_t{1} << 20;

@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> EmbeddingBags::Create(Client* cli
     case Compression::METHOD_INT8_ROWWISE:
       return CreateRowBags(&client->servers(), options);
     case Compression::METHOD_DCT:
+      if (options.compression.lookup().scope() == Compression::SCOPE_CHANGE) return CreateRowBags(&client->servers(), options);
       return CreateSampleBags(&client->servers(), options);
     default:
       return absl::InvalidArgumentError(absl::StrCat("compression.lookup.method ",

@@ -22,7 +22,7 @@ struct RoutedTable {
   uint32_t dim = 0;
 
   const RoutedKeys& keys() const { return tables[0].keys; }
-  RowStep Step(int64_t step, uint32_t samples) const { return {step, samples, dim, TableKeys::CODING_SORTED_DELTA, tables, parts}; }
+  RowStep Step(int64_t step, uint32_t samples) const { return {step, samples, dim, TableKeys::CODING_SORTED_DELTA, tables, parts, {}}; }
 };
 
 absl::StatusOr<RoutedTable> RouteTable(const ServerGroup& group, uint32_t table, absl::Span<const Key> keys, size_t values) {

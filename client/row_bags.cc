@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "client/bag_batch.h"
 #include "client/call_splitter.h"
+#include "client/held_rows.h"
 #include "client/pending_calls.h"
 #include "client/push_encoder.h"
 #include "client/row_calls.h"
@@ -20,6 +21,7 @@ namespace {
 struct StepMemory {
   BagBatch batch;
   std::vector<CallPart> parts;
+  std::vector<HeldTableBatch> held;  // of a lookup that asks for changes
 };
 
 struct RowMethod {
@@ -27,7 +29,9 @@ struct RowMethod {
   LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
   PushKeys push_keys = PushKeys::kTicket;
   TableKeys::Coding coding = TableKeys::CODING_SORTED_DELTA;
-  size_t key_bytes = 0;  // of one key in a call, with its row or gradient
+  size_t key_bytes = 0;                                          // of one key in a call, with its row or gradient
+  double sparsity = 0;                                           // of changes
+  Compression::Values values = Compression::VALUES_UNSPECIFIED;  // of changes
 };
 
 class RowBags;
@@ -66,25 +70,35 @@ class RowPush : public BagsPush {
 
 class RowBags : public EmbeddingBags {
  public:
-  RowBags(const ServerGroup* group, uint32_t dim, RowMethod method, std::unique_ptr<PushEncoder> encoder)
-      : group_(group), dim_(dim), method_(method), encoder_(std::move(encoder)), router_(group->shard_map(), group->tables(), dim) {}
+  // `held`: what the worker keeps, with REPLY_CHANGES; else null.
+  RowBags(const ServerGroup* group, uint32_t dim, RowMethod method, std::unique_ptr<PushEncoder> encoder, std::unique_ptr<HeldTables> held)
+      : group_(group),
+        dim_(dim),
+        method_(method),
+        encoder_(std::move(encoder)),
+        held_(std::move(held)),
+        router_(group->shard_map(), group->tables(), dim),
+        changes_(group->tables().size()) {}
 
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                           absl::Span<const FeatureKeys> features) override;
   absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) override;
-  std::vector<CodecStats> TakeStats() override { return encoder_->TakeStats(); }
+  std::vector<CodecStats> TakeStats() override;
 
  private:
   friend class RowLookup;
   friend class RowPush;
 
+  bool ForChanges(LookupRequest::Purpose purpose) const { return held_ != nullptr && purpose == LookupRequest::PURPOSE_TRAIN; }
   absl::Status EncodeGradients(const RowStep& step, const BagBatch& batch, std::vector<std::string>* frames);
 
   const ServerGroup* const group_;
   const uint32_t dim_;
   const RowMethod method_;
   const std::unique_ptr<PushEncoder> encoder_;
+  const std::unique_ptr<HeldTables> held_;
   BagRouter router_;
+  std::vector<compression::DctStats> changes_;  // of each table, since TakeStats
   std::vector<std::unique_ptr<StepMemory>> spare_;
   std::vector<float> rows_;  // of the lookup or push that is being worked on
 };
@@ -95,7 +109,9 @@ RowLookup::RowLookup(RowBags* bags, std::unique_ptr<StepMemory> memory, int64_t 
 RowLookup::~RowLookup() { bags_->spare_.push_back(std::move(memory_)); }
 
 RowStep RowLookup::View() const {
-  return {step_, memory_->batch.samples, bags_->dim_, bags_->method_.coding, memory_->batch.tables, memory_->parts};
+  // Held slots are in the order of their numbers, not of their keys.
+  const TableKeys::Coding coding = memory_->held.empty() ? bags_->method_.coding : TableKeys::CODING_RAW;
+  return {step_, memory_->batch.samples, bags_->dim_, coding, memory_->batch.tables, memory_->parts, memory_->held};
 }
 
 absl::Status RowLookup::Wait(absl::Span<float> pooled) {
@@ -104,7 +120,9 @@ absl::Status RowLookup::Wait(absl::Span<float> pooled) {
   if (pooled.size() != size) return absl::InvalidArgumentError(absl::StrCat(pooled.size(), " pooled values, not ", size));
   WEIR_RETURN_IF_ERROR(calls_.Wait());
   bags_->rows_.resize(batch.rows * bags_->dim_);
-  WEIR_RETURN_IF_ERROR(ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), nullptr));
+  std::vector<compression::DctStats> changes(batch.tables.size());
+  WEIR_RETURN_IF_ERROR(ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), nullptr, absl::MakeSpan(changes)));
+  for (size_t i = 0; i < changes.size(); ++i) AddStats(changes[i], &bags_->changes_[batch.tables[i].table]);
   PoolRows(batch, bags_->dim_, bags_->rows_, pooled);
   return absl::OkStatus();
 }
@@ -126,6 +144,15 @@ absl::Status RowPush::Wait() {
   return ReportRefused(*bags_->group_, step_.step, calls_);
 }
 
+std::vector<CodecStats> RowBags::TakeStats() {
+  std::vector<CodecStats> taken = encoder_->TakeStats();
+  for (size_t table = 0; table < changes_.size(); ++table) {
+    if (changes_[table].entries == 0) continue;
+    taken.push_back({"lookup", group_->tables()[table].name, std::exchange(changes_[table], compression::DctStats())});
+  }
+  return taken;
+}
+
 absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                                  absl::Span<const FeatureKeys> features) {
   std::unique_ptr<StepMemory> memory;
@@ -137,11 +164,13 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, L
   }
   auto lookup = std::make_unique<RowLookup>(this, std::move(memory), step, purpose);
   WEIR_RETURN_IF_ERROR(router_.Route(samples, features, method_.sent, &lookup->memory_->batch));
+  lookup->memory_->held.clear();
+  if (ForChanges(purpose)) held_->Place(&lookup->memory_->batch, &lookup->memory_->held);
   const SplitOptions split = {group_->size(), method_.key_bytes, group_->options().call_bytes_target};
   WEIR_ASSIGN_OR_RETURN(lookup->memory_->parts, SplitCalls(lookup->memory_->batch.tables, split));
   // What is evaluated is the model, not what training saw of it.
   const LookupRequest::Reply reply = purpose == LookupRequest::PURPOSE_TRAIN ? method_.reply : LookupRequest::REPLY_FP32;
-  StartRowLookups(*group_, lookup->View(), {purpose, reply}, &lookup->calls_);
+  StartRowLookups(*group_, lookup->View(), {purpose, reply, method_.sparsity, method_.values}, &lookup->calls_);
   return lookup;
 }
 
@@ -205,6 +234,11 @@ absl::StatusOr<RowMethod> MethodFrom(const Compression& compression, uint32_t di
     case Compression::METHOD_INT8_ROWWISE:
       method.reply = LookupRequest::REPLY_INT8;
       return method;
+    case Compression::METHOD_DCT:
+      method.reply = LookupRequest::REPLY_CHANGES;
+      method.sparsity = compression.lookup().sparsity();
+      method.values = compression.lookup().values();
+      return method;
     default:
       return absl::InvalidArgumentError(absl::StrCat("compression.lookup.method ", Compression::Method_Name(compression.lookup().method()),
                                                      " is not one that sends rows"));
@@ -220,7 +254,11 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> CreateRowBags(const ServerGroup* 
   }
   WEIR_ASSIGN_OR_RETURN(const RowMethod method, MethodFrom(compression, options.dim));
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<PushEncoder> encoder, PushEncoder::Create(group->tables(), options.dim, compression.push()));
-  std::unique_ptr<EmbeddingBags> bags = std::make_unique<RowBags>(group, options.dim, method, std::move(encoder));
+  std::unique_ptr<HeldTables> held;
+  if (method.reply == LookupRequest::REPLY_CHANGES) {
+    held = std::make_unique<HeldTables>(group->tables().size(), group->size(), options.dim, compression.lookup().cache_rows());
+  }
+  std::unique_ptr<EmbeddingBags> bags = std::make_unique<RowBags>(group, options.dim, method, std::move(encoder), std::move(held));
   return bags;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/held_calls.h"
 #include "compression/frame.h"
 #include "compression/key_codec.h"
 #include "spdlog/spdlog.h"
@@ -20,7 +21,8 @@ void EncodeRun(const RowStep& step, const KeyRun& run, TableKeys* out) {
   EncodeKeys(step.tables[run.batch].table, KeysOf(step, run), step.coding, out);
 }
 
-absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows, uint64_t* initial) {
+absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows, uint64_t* initial,
+                      absl::Span<compression::DctStats> changes) {
   if (reply.tables_size() != static_cast<int>(part.runs.size())) {
     return absl::InvalidArgumentError(absl::StrCat("answered ", reply.tables_size(), " tables, asked for ", part.runs.size()));
   }
@@ -33,7 +35,10 @@ absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupRep
                                                      ", asked for ", run.size(), " rows of table ", batch.table));
     }
     const absl::Span<float> target = rows.subspan((batch.first_row + run.begin) * step.dim, size_t{run.size()} * step.dim);
-    if (absl::Status status = compression::DecodeInto(answer.frame(), target); !status.ok()) {
+    const absl::Status status =
+        step.held.empty() ? compression::DecodeInto(answer.frame(), target)
+                          : ReadHeldRun({batch, step.held[run.batch], part.server, run}, answer, step.dim, target, &changes[run.batch]);
+    if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("rows of table ", batch.table, ": ", status.message()));
     }
     if (initial != nullptr) *initial += answer.initial();
@@ -84,16 +89,27 @@ void StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAns
     LookupRequest request = LookupOf(group, step.step, answer.purpose, part);
     request.set_reply(answer.reply);
     request.set_samples(step.samples);
-    for (const KeyRun& run : part.runs) EncodeRun(step, run, request.add_tables());
+    if (answer.reply == LookupRequest::REPLY_CHANGES) {
+      request.set_sparsity(answer.sparsity);
+      request.set_values(answer.values);
+    }
+    for (const KeyRun& run : part.runs) {
+      if (step.held.empty()) {
+        EncodeRun(step, run, request.add_tables());
+      } else {
+        EncodeHeldRun({step.tables[run.batch], step.held[run.batch], part.server, run}, request.add_tables());
+      }
+    }
     calls->Start(part.server, std::move(request));
   }
 }
 
-absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial) {
+absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,
+                      absl::Span<compression::DctStats> changes) {
   size_t call = 0;
   for (const CallPart& part : step.parts) {
     if (part.runs.empty()) continue;
-    if (absl::Status status = ReadPart(step, part, calls.reply(call++), rows, initial); !status.ok()) {
+    if (absl::Status status = ReadPart(step, part, calls.reply(call++), rows, initial, changes); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(group.NameOf(part.server), ": ", status.message()));
     }
   }

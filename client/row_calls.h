@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/call_splitter.h"
+#include "client/held_rows.h"
 #include "client/pending_calls.h"
 #include "client/server_group.h"
 #include "proto/data_service.pb.h"
@@ -31,19 +32,24 @@ struct RowStep {
   TableKeys::Coding coding = TableKeys::CODING_SORTED_DELTA;
   absl::Span<const TableBatch> tables;
   absl::Span<const CallPart> parts;
+  absl::Span<const HeldTableBatch> held;  // of each table, when the worker keeps rows; empty: all rows travel
 };
 
 struct RowAnswer {
   LookupRequest::Purpose purpose = LookupRequest::PURPOSE_EVALUATE;
   LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
+  double sparsity = 0;                                           // REPLY_CHANGES
+  Compression::Values values = Compression::VALUES_UNSPECIFIED;  // REPLY_CHANGES
 };
 
 // Starts a lookup of each part that has keys.
 void StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls);
 
 // Writes the rows of successful lookups (all rows of all tables x dim); adds to `initial`, when given, how many of them were initial
-// values. Errors name the server: what it answered is not what was asked for.
-absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial);
+// values, and to `changes`, needed with held rows, what travelled of each table of the step. Errors name the server: what it answered is
+// not what was asked for.
+absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,
+                      absl::Span<compression::DctStats> changes = {});
 
 enum class PushKeys {
   kSend,

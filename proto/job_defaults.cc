@@ -30,9 +30,13 @@ const char* WithLookupDct(const Job& job) {
   return job.compression().lookup().method() == Compression::METHOD_DCT ? nullptr : "only compression.lookup.method: dct reads it";
 }
 
+const char* WithChanges(const Job& job) {
+  return job.compression().lookup().scope() == Compression::SCOPE_CHANGE ? nullptr : "only compression.lookup.scope: change reads it";
+}
+
 const char* WithOwnPushMask(const Job& job) {
-  return job.compression().lookup().method() == Compression::METHOD_DCT
-             ? "with compression.lookup.method: dct a push sends what the lookup kept"
+  return job.compression().lookup().method() == Compression::METHOD_DCT && job.compression().lookup().scope() != Compression::SCOPE_CHANGE
+             ? "with compression.lookup.method: dct in sample scope a push sends what the lookup kept"
              : nullptr;
 }
 
@@ -106,6 +110,8 @@ constexpr Setting kSettings[] = {
     {"compression.lookup.method", "fp16"},
     {"compression.lookup.scope", nullptr, nullptr, DefaultScope},
     {"compression.lookup.sparsity", "0.9", WithLookupDct},
+    {"compression.lookup.values", "fp16", WithChanges},
+    {"compression.lookup.cache_rows", "10000000", WithChanges},
     {"compression.push.method", nullptr, WithOwnPushMask, DefaultPushMethod},
     {"compression.push.sparsity", "0.9", WithPushDct},
     {"compression.push.refresh_every", "1", WithPushDct},

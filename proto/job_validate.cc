@@ -41,6 +41,7 @@ constexpr Range kRanges[] = {
     {"training.threads", 1, 256},
     {"training.schedule.final_share", 0, 1},
     {"compression.lookup.sparsity", 0, 1, Ends::kHighOut},
+    {"compression.lookup.cache_rows", 65536, kHeldRowsMax},
     {"compression.push.sparsity", 0, 1, Ends::kHighOut},
     {"compression.push.refresh_every", 1, 1e9},
     {"compression.dense.sparsity", 0, 1, Ends::kHighOut},
@@ -214,6 +215,7 @@ absl::Status CheckDense(const JobSource& source, const Job& job) {
     case Compression::METHOD_BF16:
     case Compression::METHOD_DCT:
     case Compression::METHOD_TOPK:
+    case Compression::METHOD_POWERSGD:
       return absl::OkStatus();
     case Compression::METHOD_DGC:
       break;
@@ -223,7 +225,7 @@ absl::Status CheckDense(const JobSource& source, const Job& job) {
       return source.Error("compression.dense.method", "int8_rowwise is about rows, and dense layers have none; use dct with values: int8");
     default:
       return source.Error("compression.dense.method", absl::StrCat(MethodText(method), " is not for dense layers in this version; ",
-                                                                   "use none, fp16, bf16, dct, topk or dgc"));
+                                                                   "use none, fp16, bf16, dct, topk, dgc or powersgd"));
   }
   if (job.model().optimizer().type() == Optimizer::TYPE_SGD) return absl::OkStatus();
   return source.Error(source.Said("model.optimizer.type") ? "model.optimizer.type" : "compression.dense.method",
@@ -241,14 +243,18 @@ absl::Status CheckCompression(const JobSource& source, const Job& job) {
                         "plain sends every key of every sample: it must stand on lookup and push together");
   }
   const bool lookup_dct = compression.lookup().method() == Compression::METHOD_DCT;
-  const bool sample_scope = compression.lookup().scope() == Compression::SCOPE_SAMPLE;
-  if (lookup_dct && !sample_scope) {
+  const Compression::Scope scope = compression.lookup().scope();
+  if (lookup_dct && scope == Compression::SCOPE_ROW) {
     return source.Error("compression.lookup.scope",
-                        "row does not go with dct: entries dropped from a row would be lost, "
-                        "since a server remembers nothing of what it sent; use sample, or method fp16");
+                        "row does not go with dct: entries dropped from a row would be lost; use change, where the server remembers what "
+                        "it sent, or sample");
   }
-  if (!lookup_dct && sample_scope) {
-    return source.Error("compression.lookup.scope", "sample goes with method dct only: the other methods send rows");
+  if (!lookup_dct && scope != Compression::SCOPE_ROW) {
+    return source.Error("compression.lookup.scope", "sample and change go with method dct only: the other methods send rows");
+  }
+  if (scope == Compression::SCOPE_CHANGE && job.training().staleness() != 0) {
+    return source.Error("compression.lookup.scope", absl::StrCat("change needs training.staleness 0, not ", job.training().staleness(),
+                                                                 ": changes must be answered in the order of steps"));
   }
   return CheckDense(source, job);
 }

@@ -21,6 +21,10 @@ LookupHandler::Options LookupOptionsOf(const EmbeddingServerOptions& options) {
   LookupHandler::Options lookup;
   lookup.job_hash = options.job_hash;
   lookup.wait_max = absl::Seconds(options.job.cluster().call_timeout_seconds());
+  lookup.workers = options.job.cluster().workers();
+  if (options.job.compression().lookup().scope() == Compression::SCOPE_CHANGE) {
+    lookup.held_rows_max = options.job.compression().lookup().cache_rows();
+  }
   return lookup;
 }
 

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/status_macros.h"
 #include "compression/frame.h"
+#include "compression/value_type.h"
 
 namespace weir::server {
 namespace {
@@ -81,6 +82,9 @@ absl::Status LookupHandler::CheckKinds(const LookupRequest& request) const {
     case LookupRequest::REPLY_BF16:
     case LookupRequest::REPLY_INT8:
       return absl::OkStatus();
+    case LookupRequest::REPLY_CHANGES:
+      if (options_.held_rows_max > 0 && request.purpose() == LookupRequest::PURPOSE_TRAIN) return absl::OkStatus();
+      return absl::InvalidArgumentError("reply: changes go to lookups for training, in a job with compression.lookup.scope: change");
     default:
       return absl::InvalidArgumentError(absl::StrCat("reply ", request.reply(), " is unknown"));
   }
@@ -98,11 +102,13 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
   lookup.tables.reserve(std::min<size_t>(request.tables_size(), tables_->size()));
   for (const TableKeys& encoded : request.tables()) {
     WEIR_ASSIGN_OR_RETURN(CallKeys keys, DecodeCallKeys(encoded, *tables_));
-    WEIR_RETURN_IF_ERROR(budget.Add(*keys.table, keys.keys.size()));
+    WEIR_RETURN_IF_ERROR(budget.Add(*keys.table, keys.keys.size() + encoded.held().count()));
     lookup.tables.push_back(std::move(keys));
   }
   if (lookup.reply == LookupRequest::REPLY_POOLED_DCT) {
     WEIR_ASSIGN_OR_RETURN(lookup.scope, SampleScope::Decode(request, lookup.tables));
+  } else if (lookup.reply == LookupRequest::REPLY_CHANGES) {
+    WEIR_RETURN_IF_ERROR(DecodeChanges(request, &lookup));
   } else {
     WEIR_RETURN_IF_ERROR(CheckReplySize(lookup, budget.entries()));
   }
@@ -119,6 +125,7 @@ absl::Status LookupHandler::CheckReplySize(const Lookup& lookup, uint64_t entrie
 
 absl::Status LookupHandler::Answer(Lookup* lookup, LookupReply* reply) const {
   reply->set_applied_step(steps_->applied_step());
+  if (lookup->reply == LookupRequest::REPLY_CHANGES) return AnswerChanges(lookup, reply);
   if (lookup->scope.has_value()) {
     WEIR_RETURN_IF_ERROR(AnswerPooled(lookup, reply));
   } else {
@@ -146,6 +153,63 @@ absl::Status LookupHandler::AnswerRows(const Lookup& lookup, LookupReply* reply)
       return absl::Status(encoded.code(), absl::StrCat("rows of table ", keys.table->spec().name, " as ",
                                                        LookupRequest::Reply_Name(lookup.reply), ": ", encoded.message()));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LookupHandler::DecodeChanges(const LookupRequest& request, Lookup* lookup) const {
+  if (!(request.sparsity() >= 0 && request.sparsity() < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("sparsity: ", request.sparsity(), ", not in [0, 1)"));
+  }
+  lookup->changes = {request.sparsity(), compression::ValueTypeOf(request.values())};
+  for (int i = 0; i < request.tables_size(); ++i) {
+    const CallKeys& keys = lookup->tables[i];
+    const HeldRows& held = request.tables(i).held();
+    if (held.count() + keys.keys.size() > kKeysPerTableCallMax) {
+      return absl::InvalidArgumentError(absl::StrCat("table ", keys.table->spec().name, ", held: ", held.count(), " rows with ",
+                                                     keys.keys.size(), " keys in one call, at most ", kKeysPerTableCallMax));
+    }
+    absl::StatusOr<HeldNumbers> numbers = DecodeHeldNumbers(held, keys.keys.size(), options_.held_rows_max);
+    if (!numbers.ok()) {
+      return absl::Status(numbers.status().code(), absl::StrCat("table ", keys.table->spec().name, ", ", numbers.status().message()));
+    }
+    lookup->held.push_back(*std::move(numbers));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LookupHandler::AnswerChanges(Lookup* lookup, LookupReply* reply) const {
+  WorkerRows& worker = workers_[lookup->id.worker_rank];
+  MutexLock lock(&worker.mu);
+  if (worker.incarnation != lookup->id.incarnation) {
+    worker.tables.clear();
+    worker.incarnation = lookup->id.incarnation;
+  }
+  worker.tables.resize(tables_->size());
+  // What the worker holds has moved with the first answer: a second one would be a change of that.
+  if (const std::shared_ptr<const Ticket> answered = tickets_->Find(lookup->id); answered != nullptr && answered->reply.has_value()) {
+    *reply = *answered->reply;
+    return absl::OkStatus();
+  }
+  WEIR_RETURN_IF_ERROR(EncodeChanges(lookup, &worker, reply));
+  auto ticket = std::make_shared<Ticket>();
+  ticket->tables = std::move(lookup->tables);
+  ticket->reply = *reply;
+  return tickets_->Put(lookup->id, std::move(ticket));
+}
+
+absl::Status LookupHandler::EncodeChanges(Lookup* lookup, WorkerRows* worker, LookupReply* reply) const {
+  std::vector<float> rows;
+  for (size_t i = 0; i < lookup->tables.size(); ++i) {
+    CallKeys& keys = lookup->tables[i];
+    WorkerTable& table = worker->tables[keys.table->index()];
+    absl::Status status = table.Resolve(lookup->held[i], &keys);
+    rows.resize(keys.entries());
+    TableRows* const answer = reply->add_tables();
+    answer->set_table(keys.table->index());
+    if (status.ok()) status = keys.table->Lookup(keys.keys, absl::MakeSpan(rows)).status();
+    if (status.ok()) status = table.Encode(lookup->held[i], rows, keys.table->dim(), lookup->changes, answer);
+    if (!status.ok()) return absl::Status(status.code(), absl::StrCat("table ", keys.table->spec().name, ", ", status.message()));
   }
   return absl::OkStatus();
 }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "proto/data_service.pb.h"
 #include "server/service/call_keys.h"
+#include "server/service/held_rows.h"
 #include "server/service/sample_scope.h"
 #include "server/service/ticket_store.h"
 #include "server/table/table_registry.h"
@@ -35,10 +36,12 @@ class LookupHandler {
   struct Options {
     uint64_t job_hash = 0;
     absl::Duration wait_max;  // for a step, when the caller's deadline is later
+    uint32_t workers = 1;
+    uint64_t held_rows_max = 0;  // of a table, for each worker; 0: the job sends no changes
   };
   // What it works on outlives it.
   LookupHandler(Options options, const TableRegistry* tables, TrainingSteps* steps, TicketStore* tickets)
-      : options_(options), tables_(tables), steps_(steps), tickets_(tickets) {}
+      : options_(options), tables_(tables), steps_(steps), tickets_(tickets), workers_(options.workers) {}
 
   // Calls call->done, on this thread, or later on the thread that lets the step through. A lookup that waits ends shortly before the
   // caller's deadline, so that the answer, which names the missing ranks, still reaches the caller.
@@ -54,6 +57,8 @@ class LookupHandler {
     LookupRequest::Reply reply = LookupRequest::REPLY_UNSPECIFIED;
     std::vector<CallKeys> tables;
     std::optional<SampleScope> scope;
+    std::vector<HeldNumbers> held;  // of each table, for changes
+    compression::RowChangeOptions changes;
   };
 
   absl::StatusOr<Lookup> Decode(const LookupRequest& request) const;
@@ -62,11 +67,15 @@ class LookupHandler {
   absl::Status Answer(Lookup* lookup, LookupReply* reply) const;
   absl::Status AnswerRows(const Lookup& lookup, LookupReply* reply) const;
   absl::Status AnswerPooled(Lookup* lookup, LookupReply* reply) const;
+  absl::Status DecodeChanges(const LookupRequest& request, Lookup* lookup) const;
+  absl::Status AnswerChanges(Lookup* lookup, LookupReply* reply) const;
+  absl::Status EncodeChanges(Lookup* lookup, WorkerRows* worker, LookupReply* reply) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker->mu);
 
   const Options options_;
   const TableRegistry* const tables_;
   TrainingSteps* const steps_;
   TicketStore* const tickets_;
+  mutable std::vector<WorkerRows> workers_;  // by rank
 };
 
 }  // namespace weir::server

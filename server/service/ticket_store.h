@@ -20,6 +20,7 @@ namespace weir::server {
 struct Ticket {
   std::vector<CallKeys> tables;
   std::optional<SampleScope> scope;  // of a pooled reply
+  std::optional<LookupReply> reply;  // of changes: the same lookup, come again, must get it again
 };
 
 // A ticket lives until its push is accepted, its worker is `steps_kept` steps further, or another incarnation of the worker takes one.

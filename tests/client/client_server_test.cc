@@ -132,18 +132,22 @@ TEST_P(ClientServerTest, StepsEqualTheScalarModel) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, ClientServerTest,
-                         testing::Values(Case{"plain", "{lookup: {method: plain}, push: {method: plain}}"},
-                                         Case{"plain_split", "{lookup: {method: plain}, push: {method: plain}}", -1, 1e-5f, 1000},
-                                         Case{"none", "{lookup: {method: none}, push: {method: none}}"},
-                                         Case{"none_split", "{lookup: {method: none}, push: {method: none}}", -1, 1e-5f, 1000},
-                                         // Rows of up to 4 are rounded to 11 bits.
-                                         Case{"fp16", "{lookup: {method: fp16}, push: {method: fp16}}", -1, 1e-2f},
-                                         Case{"dct_0", "{lookup: {method: none}, push: {method: dct, sparsity: 0}}"},
-                                         Case{"sample_0", "{lookup: {method: dct, sparsity: 0}}", 0},
-                                         Case{"sample_75", "{lookup: {method: dct, sparsity: 0.75}}", 0.75},
-                                         Case{"sample_75_split", "{lookup: {method: dct, sparsity: 0.75}}", 0.75, 1e-5f, 1000}),
-                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Codecs, ClientServerTest,
+    testing::Values(
+        Case{"plain", "{lookup: {method: plain}, push: {method: plain}}"},
+        Case{"plain_split", "{lookup: {method: plain}, push: {method: plain}}", -1, 1e-5f, 1000},
+        Case{"none", "{lookup: {method: none}, push: {method: none}}"},
+        Case{"none_split", "{lookup: {method: none}, push: {method: none}}", -1, 1e-5f, 1000},
+        // Rows of up to 4 are rounded to 11 bits.
+        Case{"fp16", "{lookup: {method: fp16}, push: {method: fp16}}", -1, 1e-2f},
+        Case{"dct_0", "{lookup: {method: none}, push: {method: dct, sparsity: 0}}"},
+        Case{"change_0", "{lookup: {method: dct, scope: change, sparsity: 0, values: fp32}, push: {method: none}}"},
+        Case{"change_0_split", "{lookup: {method: dct, scope: change, sparsity: 0, values: fp32}, push: {method: none}}", -1, 1e-5f, 1000},
+        Case{"change_0_fp16", "{lookup: {method: dct, scope: change, sparsity: 0, values: fp16}, push: {method: none}}", -1, 1e-2f},
+        Case{"sample_0", "{lookup: {method: dct, sparsity: 0}}", 0}, Case{"sample_75", "{lookup: {method: dct, sparsity: 0.75}}", 0.75},
+        Case{"sample_75_split", "{lookup: {method: dct, sparsity: 0.75}}", 0.75, 1e-5f, 1000}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace weir::client

@@ -160,6 +160,20 @@ TEST(DctLayerTest, ASmallLayerTravelsWhole) {
   }
 }
 
+// Most entries are kept, some are zero: what the receiver adds and the residual must still be the gradient.
+TEST(DctLayerTest, NearlyAllKeptLosesNothing) {
+  for (const ValueType type : {ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
+    DctLayer layer(2000, 0, {0, 1, type});
+    std::vector<float> gradient = NormalValues(2000, 3);
+    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = i % 20 == 7 ? 0 : std::ldexp(gradient[i], static_cast<int>(i / 32 % 9));
+    Frames frames;
+    ASSERT_TRUE(layer.Encode(gradient, {2000}, &frames).ok());
+    layer.Commit();
+    const std::vector<float> decoded = Decoded(frames, {2000});
+    for (size_t i = 0; i < gradient.size(); ++i) ASSERT_EQ(decoded[i] + layer.residual()[i], gradient[i]) << i;
+  }
+}
+
 TEST(DctLayerTest, SlicesSayTheSameAsOneFrame) {
   for (const ValueType type : {ValueType::kFp32, ValueType::kFp16}) {
     for (const std::vector<uint32_t>& ends : std::vector<std::vector<uint32_t>>{{1000}, {500, 1000}, {0, 1, 1, 333, 999, 1000, 1000}}) {

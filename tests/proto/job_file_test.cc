@@ -114,13 +114,14 @@ compression: {push: {method: dct, sparsity: 0.5}, dense: {sparsity: 0.5}}
 }
 
 TEST(JobFileTest, EachDenseMethodHasItsSettings) {
-  for (const char* method : {"none", "fp16", "bf16", "dct", "topk", "dgc"}) {
+  for (const char* method : {"none", "fp16", "bf16", "dct", "topk", "dgc", "powersgd"}) {
     const auto dense = MustParse(kMinimal, {absl::StrCat("compression.dense.method=", method)}).compression().dense();
     const bool selects = dense.method() == Compression::METHOD_DCT || dense.method() == Compression::METHOD_TOPK ||
                          dense.method() == Compression::METHOD_DGC;
     EXPECT_EQ(dense.has_sparsity(), selects) << method;
     EXPECT_EQ(dense.has_values(), selects) << method;
-    EXPECT_EQ(dense.has_min_elements(), selects) << method;
+    EXPECT_EQ(dense.has_min_elements(), selects || dense.method() == Compression::METHOD_POWERSGD) << method;
+    EXPECT_EQ(dense.rank(), dense.method() == Compression::METHOD_POWERSGD ? 4 : 0) << method;
     EXPECT_EQ(dense.has_refresh_every(), dense.method() == Compression::METHOD_DCT) << method;
     EXPECT_EQ(dense.momentum(), dense.method() == Compression::METHOD_DGC ? 0.9 : 0) << method;
     EXPECT_EQ(dense.has_clip_norm(), dense.method() == Compression::METHOD_DGC) << method;
@@ -226,11 +227,13 @@ const BadJob kMeaningErrors[] = {
     {"compression: {dense: {refresh_every: 0}}\n", {}, {"compression.dense.refresh_every: must be at least 1"}},
     {"compression: {lookup: {method: plain}, push: {method: none}}\n", {}, {"compression.push.method", "lookup and push together"}},
     {"compression: {push: {method: plain}}\n", {}, {"lookup and push together"}},
-    {"compression: {lookup: {method: dct, scope: row}}\n", {}, {"compression.lookup.scope: row does not go with dct", "use sample"}},
+    {"compression: {lookup: {method: dct, scope: row}}\n", {}, {"compression.lookup.scope: row does not go with dct", "use change"}},
     {"compression: {lookup: {method: topk}}\n", {}, {"compression.lookup.method: topk is for gradients", "int8_rowwise or dct"}},
     {"compression: {push: {method: int8_rowwise}}\n", {}, {"compression.push.method: int8_rowwise has no residual", "values: int8"}},
     {"compression: {push: {method: dgc}}\n", {}, {"compression.push.method: dgc is for dense layers"}},
-    {"compression: {lookup: {method: fp16, scope: sample}}\n", {}, {"compression.lookup.scope: sample goes with method dct only"}},
+    {"training: {staleness: 2}\ncompression: {lookup: {method: dct, scope: change}}\n", {}, {"change needs training.staleness 0, not 2"}},
+    {"compression: {lookup: {method: dct, cache_rows: 100000}}\n", {}, {"compression.lookup.cache_rows: has no effect"}},
+    {"compression: {lookup: {method: fp16, scope: sample}}\n", {}, {"compression.lookup.scope: sample and change go with method dct only"}},
     {"compression: {dense: {method: plain}}\n", {}, {"compression.dense.method", "use none"}},
     {"compression: {dense: {method: int8_rowwise}}\n", {}, {"compression.dense.method", "values: int8"}},
     {"compression: {dense: {method: dgc, momentum: 1}}\n", {}, {"compression.dense.momentum: must be at least 0 and below 1, not 1"}},

@@ -1,0 +1,138 @@
+// Changes of rows that a worker holds, through the handlers.
+#include "server/service/held_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compression/key_codec.h"
+#include "compression/row_changes.h"
+#include "tests/server/service/requests.h"
+#include "tests/server/small_job.h"
+
+namespace weir::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kRowsMax = 1000;
+
+std::unique_ptr<DataPlane> MakePlane(bool changes = true) {
+  EmbeddingServerOptions options;
+  options.job = SmallJob{}.Make();
+  options.job_hash = kJobHash;
+  if (changes) {
+    options.job.mutable_compression()->mutable_lookup()->set_scope(Compression::SCOPE_CHANGE);
+    options.job.mutable_compression()->mutable_lookup()->set_cache_rows(kRowsMax);
+  }
+  auto plane = DataPlane::Create(options);
+  EXPECT_TRUE(plane.ok()) << plane.status();
+  return *std::move(plane);
+}
+
+// Asks for held rows by number and for new ones, which are numbered from first_new.
+LookupRequest ChangesOf(int64_t step, const std::vector<Key>& numbers, uint32_t first_new, const std::vector<Key>& added,
+                        uint32_t generation = 1) {
+  LookupRequest request = LookupOf(step, {KeysOf(0, added)});
+  request.set_reply(LookupRequest::REPLY_CHANGES);
+  request.set_values(Compression::VALUES_FP32);
+  HeldRows* const held = request.mutable_tables(0)->mutable_held();
+  held->set_generation(generation);
+  held->set_first_new(first_new);
+  held->set_count(static_cast<uint32_t>(numbers.size()));
+  compression::EncodeKeysSorted(numbers, held->mutable_numbers());
+  return request;
+}
+
+class HeldRowsTest : public testing::Test {
+ protected:
+  // Pushes a gradient for the rows of the last lookup, which was of `step`.
+  void PushTicket(int64_t step, const std::vector<float>& gradient) {
+    PushRequest request = PushOf(step);
+    request.set_ticket(true);
+    *request.add_tables() = GradientsOf(0, gradient);
+    PushReply reply;
+    const absl::Status status = Push(*plane_, request, &reply);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  absl::Status Ask(const LookupRequest& request) {
+    reply_.Clear();
+    return Lookup(*plane_, request, &reply_);
+  }
+
+  std::unique_ptr<DataPlane> plane_ = MakePlane();
+  LookupReply reply_;
+};
+
+TEST_F(HeldRowsTest, NewRowsTravelWholeAndLaterOnlyWhatChanged) {
+  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, {5, 9, 12})).ok());
+  std::vector<float> held = Decode(reply_.tables(0).frame(), 6);
+  EXPECT_EQ(held, RowsOf(*plane_, 0, {5, 9, 12}));
+  EXPECT_EQ(reply_.tables(0).changes(), "");
+  PushTicket(0, {0, 0, 1, 0, 0, 0});  // key 9, its first entry
+
+  ASSERT_TRUE(Ask(ChangesOf(1, {0, 1}, 3, {7})).ok());
+  EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->kept, 1u);
+  std::vector<float> known(held.begin(), held.begin() + 4);
+  ASSERT_TRUE(compression::DecodeRowChanges(reply_.tables(0).changes(), absl::MakeSpan(known)).ok());
+  EXPECT_EQ(known, RowsOf(*plane_, 0, {5, 9}));
+  EXPECT_EQ(Decode(reply_.tables(0).frame(), 2), RowsOf(*plane_, 0, {7}));
+  // The push of that lookup reaches the rows that the numbers stand for, in their order.
+  const std::vector<float> before = RowsOf(*plane_, 0, {5, 9, 7});
+  PushTicket(1, {1, 0, 2, 0, 3, 0});
+  const std::vector<float> after = RowsOf(*plane_, 0, {5, 9, 7});
+  for (size_t row = 0; row < 3; ++row) EXPECT_FLOAT_EQ(after[row * 2], before[row * 2] - static_cast<float>(row + 1));
+}
+
+TEST_F(HeldRowsTest, TheSameLookupAgainGetsTheSameAnswer) {
+  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, {5})).ok());
+  PushTicket(0, {1, 1});
+  const LookupRequest request = ChangesOf(1, {0}, 1, {6});
+  ASSERT_TRUE(Ask(request).ok());
+  const std::string first = reply_.SerializeAsString();
+  EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->kept, 2u);
+  ASSERT_TRUE(Ask(request).ok());
+  EXPECT_EQ(reply_.SerializeAsString(), first);
+}
+
+TEST_F(HeldRowsTest, ALaterGenerationForgetsTheOneBefore) {
+  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, {5, 6})).ok());
+  PushTicket(0, {0, 0, 0, 0});
+  ASSERT_TRUE(Ask(ChangesOf(1, {}, 0, {6}, 2)).ok());
+  EXPECT_EQ(Decode(reply_.tables(0).frame(), 2), RowsOf(*plane_, 0, {6}));
+  PushTicket(1, {0, 0});
+  EXPECT_THAT(std::string(Ask(ChangesOf(2, {1}, 0, {}, 2)).message()), HasSubstr("table C1, held.numbers: this server knows no row 1"));
+  const absl::Status old = Ask(ChangesOf(2, {0}, 0, {}, 1));
+  EXPECT_TRUE(absl::IsFailedPrecondition(old)) << old;
+  EXPECT_THAT(std::string(old.message()), HasSubstr("held.generation"));
+}
+
+TEST_F(HeldRowsTest, AnotherIncarnationHoldsNothing) {
+  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, {5})).ok());
+  LookupRequest request = ChangesOf(0, {0}, 1, {});
+  request.set_incarnation(kIncarnation + 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Ask(request)));
+}
+
+TEST_F(HeldRowsTest, RefusesWhatCannotBe) {
+  EXPECT_THAT(std::string(Ask(ChangesOf(0, {4}, 0, {})).message()), HasSubstr("this server knows no row 4"));
+  EXPECT_THAT(std::string(Ask(ChangesOf(0, {}, kRowsMax, {1})).message()), HasSubstr("compression.lookup.cache_rows"));
+  EXPECT_THAT(std::string(Ask(ChangesOf(0, {kRowsMax}, 0, {})).message()), HasSubstr("held.numbers: 1000, at most 999"));
+  EXPECT_THAT(std::string(Ask(ChangesOf(0, {~Key{0}}, 0, {})).message()), HasSubstr("held.numbers"));
+  LookupRequest request = ChangesOf(0, {0, 1}, 0, {});
+  request.mutable_tables(0)->mutable_held()->set_count(3);
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("held.numbers"));
+  request = ChangesOf(0, {}, 0, {1});
+  request.set_sparsity(1);
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("sparsity: 1"));
+  request = ChangesOf(0, {}, 0, {1});
+  request.set_purpose(LookupRequest::PURPOSE_EVALUATE);
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("changes go to lookups for training"));
+  plane_ = MakePlane(false);
+  EXPECT_THAT(std::string(Ask(ChangesOf(0, {}, 0, {1})).message()), HasSubstr("compression.lookup.scope: change"));
+}
+
+}  // namespace
+}  // namespace weir::server
