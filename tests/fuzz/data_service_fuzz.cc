@@ -44,7 +44,11 @@ void CallPush(const DataPlane& plane, absl::string_view bytes) {
 void MakeCalls(absl::string_view input) {
   SmallJob job;
   job.shards = 2;
-  const auto plane = DataPlane::Create({job.Make(), kJobHash, 0, 1});
+  Job settings = job.Make();
+  // Replies of changes are then allowed as well as the others.
+  settings.mutable_compression()->mutable_lookup()->set_scope(Compression::SCOPE_CHANGE);
+  settings.mutable_compression()->mutable_lookup()->set_cache_rows(1000);
+  const auto plane = DataPlane::Create({settings, kJobHash, 0, 1});
   if (!plane.ok()) std::abort();
   while (input.size() > 3) {
     const bool push = (input[0] & 1) != 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compression/frame.h"
+#include "compression/row_changes.h"
 
 namespace weir::compression {
 namespace {
@@ -43,6 +44,8 @@ void CheckMasked(absl::string_view frame, const FrameHeader& header) {
     Demand(whole[i] == scattered[i] || (whole[i] != whole[i] && scattered[i] != scattered[i]));
     Demand(whole[i] == sums[i] || (whole[i] != whole[i] && sums[i] != sums[i]));
   }
+  std::vector<float> held(header.size, 0.5f);
+  Demand(DecodeRowChanges(frame, absl::MakeSpan(held)).ok());
   if (header.values == ValueType::kInt8) return;  // blocks may be longer than EncodeSparse makes them
   std::string again;
   if (!EncodeSparse(header.size, entries->positions, entries->values, header.values, &again).ok()) return;  // NaN or infinity
