@@ -15,11 +15,13 @@
 
 namespace weir::worker {
 
-// A layer's part of the flat parameter vector: weights, then bias. The unit that a dense codec works on.
+// A layer's part of the flat parameter vector: weights, row by row, then bias. The unit that a dense codec works on.
 struct ParameterSlice {
   std::string name;  // "bottom.0"
   uint32_t offset = 0;
   uint32_t size = 0;
+  uint32_t rows = 0;  // of the weights: outputs
+  uint32_t columns = 0;
 };
 
 // Single-threaded. Memory for activations is taken at the largest batch seen and kept.

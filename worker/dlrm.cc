@@ -112,7 +112,8 @@ Dlrm::Dlrm(const Shape& shape)
 void Dlrm::AddSlices(absl::string_view prefix, absl::Span<const Linear::Shape> layers) {
   uint32_t offset = slices_.empty() ? 0 : slices_.back().offset + slices_.back().size;
   for (size_t i = 0; i < layers.size(); ++i) {
-    slices_.push_back({absl::StrCat(prefix, i), offset, static_cast<uint32_t>(layers[i].parameter_count())});
+    slices_.push_back({absl::StrCat(prefix, i), offset, static_cast<uint32_t>(layers[i].parameter_count()),
+                       static_cast<uint32_t>(layers[i].outputs), static_cast<uint32_t>(layers[i].inputs)});
     offset += slices_.back().size;
   }
 }

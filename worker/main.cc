@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -30,6 +31,7 @@
 #include "worker/matrix.h"
 #include "worker/peer_exchange.h"
 #include "worker/peer_reducer.h"
+#include "worker/power_sgd_reducer.h"
 #include "worker/progress.h"
 #include "worker/trainer.h"
 #include "xxhash.h"
@@ -74,8 +76,11 @@ absl::StatusOr<std::unique_ptr<DenseReducer>> CreateReducer(ControlClient* contr
                                                             const std::string& address, PeerExchange* exchange) {
   const Job& job = control->job();
   const absl::Duration timeout = absl::Seconds(job.cluster().call_timeout_seconds());
-  if (job.compression().dense().method() == Compression::METHOD_NONE) {
-    return CreateGlooReducer(control, {job.cluster().workers(), address.substr(0, address.rfind(':')), timeout});
+  const Compression::Method method = job.compression().dense().method();
+  if (method == Compression::METHOD_NONE || method == Compression::METHOD_POWERSGD) {
+    WEIR_ASSIGN_OR_RETURN(auto sums, CreateGlooReducer(control, {job.cluster().workers(), address.substr(0, address.rfind(':')), timeout}));
+    if (method == Compression::METHOD_NONE) return sums;
+    return CreatePowerSgdReducer(layers, {job.compression().dense(), job.seed()}, std::move(sums));
   }
   PeerReducerOptions options;
   options.codec = job.compression().dense();

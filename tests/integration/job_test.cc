@@ -55,6 +55,7 @@ std::vector<Codec> AllCodecs() {
       {"dgc",
        {"compression.dense.method=dgc", "compression.dense.sparsity=0.95", "compression.dense.warmup_steps=8",
         "compression.dense.clip_norm=1", "model.optimizer.learning_rate=0.01"}},
+      {"powersgd", {"compression.dense.method=powersgd", "compression.dense.rank=2", "compression.dense.min_elements=16"}},
       {"sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0.5"}},
   };
 }

@@ -152,9 +152,11 @@ TEST(DlrmTest, LayersCoverTheParametersInOrder) {
     names.push_back(slice.name);
     EXPECT_EQ(slice.offset, offset);
     offset += slice.size;
+    EXPECT_EQ((slice.columns + 1) * slice.rows, slice.size);
   }
   EXPECT_THAT(names, testing::ElementsAre("bottom.0", "bottom.1", "bottom.2", "bottom.3", "top.0", "top.1", "top.2"));
   EXPECT_EQ(model->layers()[4].size, (16 + 351 + 1) * 512u);
+  EXPECT_EQ(model->layers()[4].rows, 512);
   EXPECT_EQ(model->parameters().size(), offset);
   EXPECT_EQ(model->gradients().size(), offset);
 }
