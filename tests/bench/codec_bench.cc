@@ -16,6 +16,7 @@
 #include "compression/frame.h"
 #include "compression/key_codec.h"
 #include "compression/layer_codec_registry.h"
+#include "compression/low_rank_layer.h"
 #include "compression/threshold.h"
 
 namespace weir::compression {
@@ -217,6 +218,22 @@ BENCHMARK(BM_LayerCodecStep)
     ->ArgsProduct({{Compression::METHOD_DCT, Compression::METHOD_TOPK, Compression::METHOD_DGC}, {990, 999}})
     ->Args({Compression::METHOD_FP16, 0})
     ->Args({Compression::METHOD_BF16, 0});
+
+// One step of PowerSGD without its two sums, on the paper's largest layer; by rank.
+void BM_LowRankStep(benchmark::State& state) {
+  const LowRankShape shape = {512, 367, static_cast<uint32_t>(state.range(0))};
+  LowRankLayer layer(shape, 1);
+  const std::vector<float> gradient = Gradient(512 * 367, 1);
+  std::vector<float> arrived(gradient.size()), p(layer.p_size()), q(layer.q_size());
+  for (auto _ : state) {
+    if (!layer.ProjectRows(gradient, absl::MakeSpan(p)).ok() || !layer.ProjectColumns(p, absl::MakeSpan(q)).ok() ||
+        !layer.Reconstruct(q, absl::MakeSpan(arrived)).ok()) {
+      state.SkipWithError("refused");
+    }
+  }
+  Report(state, gradient.size() * sizeof(float), (p.size() + q.size()) * sizeof(float));
+}
+BENCHMARK(BM_LowRankStep)->Arg(1)->Arg(4);
 
 // Each step pushes other rows of a table of `range(0)` rows that all have residuals.
 void BM_DctRowsStep(benchmark::State& state) {
