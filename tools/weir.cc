@@ -1,6 +1,7 @@
 // The command line of Weir. Reads arguments and picks the command; what a command does stands in its own folder.
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/job_file.h"
+#include "tools/compare/compare.h"
 #include "tools/datagen/datagen.h"
 #include "tools/launch/launch_command.h"
 #include "tools/launch/stop_signals.h"
@@ -30,6 +32,7 @@ constexpr char kExamples[] = R"(First steps:
   weir launch examples/demo.yaml --set name=plain --set compression.lookup.method=plain \
       --set compression.push.method=plain --set compression.dense.method=none
   weir summary runs/demo runs/plain                   the two side by side
+  weir compare examples/demo.yaml --vary compression.dense.sparsity=0.9,0.99,0.999
 Exit codes: 0 done, 1 error, 2 wrong usage, 130 and 143 stopped by Ctrl-C and SIGTERM.)";
 
 constexpr char kLaunchHelp[] = R"(A run leaves <output.dir>/<name>/ (runs/<name>/ by default), replacing an earlier run of that name:
@@ -96,10 +99,11 @@ int ExitCode(const absl::Status& status, int stopped_by) {
   return stopped_by != 0 ? kExitSignalBase + stopped_by : kExitError;
 }
 
-int RunLaunch(const LaunchRequest& request) {
+// A command that Ctrl-C ends in order.
+int RunStoppable(const std::function<absl::Status(StopSignals*)>& command) {
   absl::StatusOr<std::unique_ptr<StopSignals>> signals = StopSignals::Create();
   if (!signals.ok()) return ExitCode(signals.status(), 0);
-  const absl::Status status = Launch(request, signals->get());
+  const absl::Status status = command(signals->get());
   return ExitCode(status, (*signals)->stopped_by());
 }
 
@@ -116,6 +120,9 @@ int Main(int argc, char** argv) {
   launch->add_option("--bin-dir", request.bin_dir,
                      "Folder of weir-coordinator, weir-server and weir-worker, when they are not beside weir");
   launch->footer(kLaunchHelp);
+
+  CompareRequest comparison;
+  CLI::App* const compare = AddCompareCommand(&app, &comparison);
 
   JobArguments printed;
   CLI::App* const job = app.add_subcommand("job", "Prints what a job file means, all defaults set, and its hash");
@@ -143,8 +150,9 @@ int Main(int argc, char** argv) {
   if (launch->parsed()) {
     request.job_file = launched.file;
     request.sets = launched.sets;
-    return RunLaunch(request);
+    return RunStoppable([&](StopSignals* signals) { return Launch(request, signals); });
   }
+  if (compare->parsed()) return RunStoppable([&](StopSignals* signals) { return Compare(comparison, signals); });
   if (job->parsed()) status = PrintJob(printed);
   if (rows->parsed()) status = CountRows(files);
   if (report->parsed()) status = WriteReports(runs);
