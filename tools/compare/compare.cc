@@ -1,5 +1,6 @@
 #include "tools/compare/compare.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -50,6 +51,10 @@ void Announce(const ComparisonPlan& plan) {
     if (arm.refused.empty()) ++arms;
     if (!arm.refused.empty()) absl::FPrintF(stderr, "refused, the others go on: %s: %s\n", arm.name, arm.refused);
     for (const std::string& same : arm.same) absl::FPrintF(stderr, "%s gives the job of %s, which runs once\n", same, arm.name);
+  }
+  const auto holds_out = [](const Job& job) { return job.data().test_size() > 0 || job.data().test_last_rows() > 0; };
+  if (std::none_of(plan.jobs.begin(), plan.jobs.end(), holds_out)) {
+    absl::FPrintF(stderr, "no rows are held out, so nothing will be said about quality; set data.test_last_rows or data.test\n");
   }
   const Counts counts = Count(plan.comparison);
   absl::FPrintF(stderr, "%d cells: %d arms, %d seeds each; %d done before, %d to run; in %s\n", counts.All(), arms,

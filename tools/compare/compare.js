@@ -38,10 +38,10 @@ function tiles() {
   for (const arm of references) {
     if (arm.finished) add(arm.name, bytesText(bytesOf(arm)), `a sample · log-loss ${fiveDigits(arm.logloss.mean)}`);
   }
-  const lossless = least(finished.filter((arm) => arm === base || known(arm.logloss.relative) <= NO_LOSS), bytesOf);
+  const lossless = least(finished.filter((arm) => known(arm.logloss.relative) <= NO_LOSS), bytesOf);
   if (lossless) {
     add(`fewest bytes within ${NO_LOSS * 100} % of ${base.name}'s log-loss`, bytesText(bytesOf(lossless)),
-      `${shortName(lossless)} · ${fewer(lossless, base)} fewer than ${base.name}`);
+      lossless === base ? `${base.name} itself: no arm with fewer` : `${shortName(lossless)} · ${fewer(lossless, base)} fewer than ${base.name}`);
   }
   const best = least(finished, (arm) => arm.logloss.mean);
   if (best) add("lowest log-loss", fiveDigits(best.logloss.mean), best === base ? best.name : `${shortName(best)} · ${changeText(best.logloss.relative)}`);
@@ -90,8 +90,9 @@ function charts() {
     points: pointsOf({...bytes, y: (arm) => arm.auc.mean, spread: (arm) => arm.auc.spread, yOfRun: (run) => run.auc})});
 }
 
-// A long name breaks between its settings.
-const broken = (name) => name.split("_").flatMap((part, i, parts) => i + 1 < parts.length ? [part + "_", element("wbr")] : [part]);
+// A long name breaks between its settings, and nowhere else.
+const broken = (name) => name.split("_").flatMap((part, i, parts) =>
+  [element("span", {class: "part"}, i + 1 < parts.length ? part + "_" : part), element("wbr")]);
 
 function nameCell(arm) {
   return [...broken(arm.name), ...(arm.pareto ? [element("span", {class: "badge", title: "on the Pareto front"}, "front")] : []),
@@ -160,7 +161,8 @@ function armsTable() {
 
 header();
 tiles();
-if (finished.length) charts(); else place("charts").hidden = true;
+// Without held-out rows there are bytes and time, and no quality to plot them against.
+if (finished.some((arm) => isKnown(arm.logloss.mean))) charts(); else place("charts").hidden = true;
 qualityTable();
 bytesTable();
 missingTable();

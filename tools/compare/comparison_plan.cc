@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "proto/job_file.h"
 #include "tools/compare/grid.h"
@@ -45,6 +47,13 @@ absl::StatusOr<std::vector<Axis>> ReadAxes(const CompareRequest& request) {
 uint64_t HashWithoutName(Job job) {
   job.clear_name();
   return JobHash(job);
+}
+
+// The reason without "--set <key>: " before it, when the key is one of the arm's own: nobody wrote that --set.
+std::string Refusal(const absl::Status& status, const std::vector<std::string>& sets) {
+  absl::string_view reason = status.message();
+  for (const std::string& set : sets) absl::ConsumePrefix(&reason, absl::StrCat("--set ", set.substr(0, set.find('=')), ": "));
+  return std::string(reason);
 }
 
 class Planner {
@@ -85,7 +94,7 @@ class Planner {
         return true;
       }
     } else {
-      arm.refused = std::string(job.status().message());
+      arm.refused = Refusal(job.status(), arm.sets);
     }
     plan_.comparison.arms.push_back(std::move(arm));
     plan_.jobs.push_back(job.ok() ? *job : Job());

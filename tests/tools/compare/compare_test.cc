@@ -52,6 +52,7 @@ TEST_F(CompareTest, RunsTheGridBesideTheYardsticksOnce) {
   EXPECT_EQ(first.exit_code, 0) << first.output;
   EXPECT_THAT(first.output, HasSubstr("3 cells: 3 arms, 1 seeds each; 0 done before, 3 to run"));
   EXPECT_THAT(first.output, HasSubstr("cell 3 of 3"));
+  EXPECT_THAT(first.output, Not(HasSubstr("no rows are held out")));
   EXPECT_THAT(first.output, HasSubstr("has no effect"));
 
   const nlohmann::json result = Result("grid");
@@ -90,6 +91,7 @@ TEST_F(CompareTest, AFailedCellLosesNothingElseAndRunsAgain) {
                                           absl::StrCat("data.train=[", Dir("bad.tsv"), "],[", Dir("rows.tsv"), "]")};
   const CommandResult first = Compare("failing", words);
   EXPECT_EQ(first.exit_code, 1) << first.output;
+  EXPECT_THAT(first.output, HasSubstr("no rows are held out"));
   EXPECT_THAT(first.output, HasSubstr("1 of 2 cells failed"));
   const nlohmann::json result = Result("failing");
   EXPECT_EQ(result["arms"][0]["runs"][0]["state"], "failed");

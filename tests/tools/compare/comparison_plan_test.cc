@@ -16,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // A request about a job file of a few lines.
 CompareRequest RequestOf(const std::string& more = "") {
@@ -100,6 +101,15 @@ TEST(ComparisonPlanTest, ARefusedCombinationKeepsItsReasonAndTheRestGoesOn) {
     EXPECT_THAT(plan->comparison.arms[arm].cells, IsEmpty());
   }
   EXPECT_THAT(plan->comparison.arms[5].refused, IsEmpty());
+}
+
+// A wrong value is one arm's matter, too, and its reason does not speak of a --set that nobody wrote.
+TEST(ComparisonPlanTest, AWrongValueRefusesItsArm) {
+  CompareRequest request = RequestOf();
+  request.varies = {"compression.dense.sparsity=0.9,1.5"};
+  const auto plan = PlanComparison(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->comparison.arms[3].refused, StartsWith("compression.dense.sparsity: must be at least 0 and below 1"));
 }
 
 TEST(ComparisonPlanTest, TheSameJobRunsOnce) {
