@@ -50,6 +50,9 @@ std::vector<Codec> AllCodecs() {
       {"int8",
        {"compression.lookup.method=int8_rowwise", "compression.push.method=dct", "compression.push.values=int8",
         "compression.dense.method=dct", "compression.dense.values=int8"}},
+      {"change",
+       {"compression.lookup={method: dct, scope: change, sparsity: 0.8, values: int8}", "compression.push.method=dct",
+        "compression.push.values=int8"}},
       {"bf16", {"compression.lookup.method=bf16", "compression.push.method=bf16", "compression.dense.method=bf16"}},
       {"topk", {"compression.dense.method=topk", "compression.dense.sparsity=0.95", "compression.dense.values=int8"}},
       {"dgc",
@@ -97,6 +100,8 @@ TEST_F(JobTest, SparsityZeroIsNoCompressionToTheBit) {
   EXPECT_EQ(push["fingerprint"], none["fingerprint"]);
   const json sample = Train("zero-sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0"});
   EXPECT_EQ(sample["fingerprint"], none["fingerprint"]);
+  const json change = Train("zero-change", {"compression.lookup={method: dct, scope: change, sparsity: 0, values: fp32}"});
+  EXPECT_EQ(change["fingerprint"], none["fingerprint"]);
   // Plain sums each occurrence of a key at the server, in another order: equal to rounding.
   const json plain = Train("zero-plain", {"compression.lookup.method=plain", "compression.push.method=plain"});
   EXPECT_NEAR(plain["logloss"].get<double>(), none["logloss"].get<double>(), 1e-5);
