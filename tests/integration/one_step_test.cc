@@ -112,19 +112,18 @@ class OneStepTest : public ::testing::TestWithParam<std::vector<std::string>> {
     options.rank = rank;
     options.timeout = absl::Seconds(20);
     for (uint32_t peer = 0; peer < kWorkers; ++peer) options.peers.push_back(endpoints_[kServers + peer]->address());
-    return worker::CreatePeerReducer(model.layers(), exchanges_[rank].get(), std::move(options));
+    return *worker::CreatePeerReducer(model.layers(), exchanges_[rank].get(), std::move(options));
   }
 
   // Trains worker `rank` on its batches; its dense parameters after them.
-  std::vector<float> RunWorker(const Job& job, uint32_t rank, const std::vector<worker::Batch>& batches) {
+  std::vector<float> RunWorker(const Job& job, uint32_t rank, worker::DenseReducer* reducer, const std::vector<worker::Batch>& batches) {
     const auto client = Connect(job, rank);
     const auto bags = *client::EmbeddingBags::Create(client.get(), {kDim, job.compression()});
     const auto model = *worker::CreateDenseModel(job.model(), SchemaOf(job), kDim, job.seed());
     const auto optimizer = *worker::CreateDenseOptimizer(job.model().optimizer(), model->parameters().size());
-    const auto reducer = CreateReducer(job, rank, *model);
     GivenBatches source(batches);
     worker::Progress progress;
-    worker::Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer.get(), &progress},
+    worker::Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer, &progress},
                             {rank, kWorkers, kDim, job.training()});
     const absl::Status status = trainer.Run();
     EXPECT_TRUE(status.ok()) << "worker " << rank << ": " << status;
@@ -167,10 +166,13 @@ TEST_P(OneStepTest, EqualsTheScalarReference) {
     }
   }
 
+  // Before any of them takes a step, as the barrier of a real job sees to.
+  std::vector<std::unique_ptr<worker::DenseReducer>> reducers;
+  for (uint32_t rank = 0; rank < kWorkers; ++rank) reducers.push_back(CreateReducer(job, rank, *initial));
   std::vector<std::vector<float>> parameters(kWorkers);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < kWorkers; ++rank) {
-    threads.emplace_back([&, rank] { parameters[rank] = RunWorker(job, rank, batches[rank]); });
+    threads.emplace_back([&, rank] { parameters[rank] = RunWorker(job, rank, reducers[rank].get(), batches[rank]); });
   }
   for (std::thread& thread : threads) thread.join();
 
@@ -197,7 +199,9 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"compression.lookup.method=none", "compression.push.method=none", "compression.dense.sparsity=0"},
         std::vector<std::string>{"compression.lookup.method=plain", "compression.push.method=plain", "compression.dense.sparsity=0"},
         std::vector<std::string>{"compression.lookup.method=none", "compression.push.sparsity=0", "compression.dense.sparsity=0"},
-        std::vector<std::string>{"compression.lookup.method=dct", "compression.lookup.sparsity=0", "compression.dense.sparsity=0"}));
+        std::vector<std::string>{"compression.lookup.method=dct", "compression.lookup.sparsity=0", "compression.dense.sparsity=0"},
+        std::vector<std::string>{"compression.lookup={method: dct, scope: change, sparsity: 0, values: fp32}",
+                                 "compression.push.sparsity=0", "compression.dense.sparsity=0"}));
 
 }  // namespace
 }  // namespace weir::testing
