@@ -158,6 +158,7 @@ absl::Status Run(const Flags& flags) {
   WEIR_ASSIGN_OR_RETURN(const auto endpoint, GrpcEndpoint::Listen(flags.listen, {&exchange}));
   // Peers that still wait for us are answered before the endpoint waits for their calls to end.
   const absl::Cleanup abandon = [&exchange] { exchange.Abandon(absl::UnavailableError("this worker is leaving")); };
+  Progress progress;  // read by the heartbeats of `control`, which end with it
   ControlClient::Options options;
   options.coordinator = flags.coordinator;
   options.role = ROLE_WORKER;
@@ -168,7 +169,6 @@ absl::Status Run(const Flags& flags) {
   spdlog::info("joined {} as {} with job {:016x}", flags.coordinator, name, control->job_hash());
   spdlog::debug("effective job:\n{}", JobToYaml(control->job()));
 
-  Progress progress;
   control->StartHeartbeats(
       kHeartbeatPeriod, [&progress] { return progress.Take(); },
       [](HeartbeatReply::Instruction instruction, const std::string& reason) {
