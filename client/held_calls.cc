@@ -40,8 +40,8 @@ absl::Status ReadHeldRun(const HeldRun& run, const TableRows& answer, uint32_t d
   const size_t known = begin_new - run.run.begin;
   for (size_t i = 0; i < known; ++i) std::copy_n(value_of(run.run.begin + i), dim, &rows[i * dim]);
   if (known > 0) {
-    WEIR_ASSIGN_OR_RETURN(const compression::FrameHeader header, compression::DecodeHeader(answer.changes()));
-    WEIR_RETURN_IF_ERROR(compression::DecodeRowChanges(answer.changes(), rows.subspan(0, known * dim)));
+    WEIR_ASSIGN_OR_RETURN(const compression::FrameHeader header,
+                          compression::DecodeRowChanges(answer.changes(), rows.subspan(0, known * dim)));
     stats->entries += header.size;
     stats->kept += header.kept;
   } else if (!answer.changes().empty()) {

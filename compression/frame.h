@@ -76,9 +76,6 @@ absl::StatusOr<SparseEntries> DecodeSparse(absl::string_view frame, uint32_t siz
 // Values of a kImplied frame of exactly out.size() entries.
 absl::Status DecodeImplied(absl::string_view frame, absl::Span<float> out);
 
-// Rounds to fp16 and back, as a frame does.
-float RoundToFp16(float value);
-
 // The largest magnitude that a frame of this type carries.
 float LargestValue(ValueType type);
 

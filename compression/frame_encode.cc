@@ -206,8 +206,6 @@ absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, a
   return absl::OkStatus();
 }
 
-float RoundToFp16(float value) { return FloatFromHalf(HalfFromFloat(value)); }
-
 float LargestValue(ValueType type) {
   switch (type) {
     case ValueType::kFp32:

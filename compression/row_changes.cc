@@ -1,7 +1,6 @@
 #include "compression/row_changes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/status_macros.h"
@@ -43,35 +42,27 @@ absl::Status EncodeDifferences(absl::Span<const float> differences, absl::Span<c
 
 }  // namespace
 
-absl::Status EncodeRowChanges(absl::Span<const float> rows, const RowChangeOptions& options, absl::Span<float> held, std::string* frame,
-                              DctStats* stats) {
+absl::Status EncodeRowChanges(absl::Span<const float> rows, const RowChangeOptions& options, absl::Span<float> held, std::string* frame) {
   std::vector<float> differences(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) differences[i] = rows[i] - held[i];
   if (MaxMagnitudeBits(differences) >= kInfinityBits) return NotFinite(rows, differences);
-  const float threshold = MagnitudeThreshold(differences, options.sparsity);
   std::vector<uint32_t> positions;
-  SelectKept(differences, threshold, 0, &positions);
-  if (options.values == ValueType::kFp32) {
-    WEIR_RETURN_IF_ERROR(EncodeEntries(rows, positions, held, frame));
-  } else {
-    WEIR_RETURN_IF_ERROR(EncodeDifferences(differences, positions, options.values, held, frame));
-  }
-  stats->entries = rows.size();
-  stats->kept = positions.size();
-  stats->threshold = threshold;
-  stats->gradient_norm = std::sqrt(SumOfSquares(differences));
-  for (size_t i = 0; i < rows.size(); ++i) differences[i] = rows[i] - held[i];
-  stats->residual_norm = std::sqrt(SumOfSquares(differences));
-  return absl::OkStatus();
+  SelectKept(differences, MagnitudeThreshold(differences, options.sparsity), 0, &positions);
+  if (options.values == ValueType::kFp32) return EncodeEntries(rows, positions, held, frame);
+  return EncodeDifferences(differences, positions, options.values, held, frame);
 }
 
-absl::Status DecodeRowChanges(absl::string_view frame, absl::Span<float> held) {
+absl::StatusOr<FrameHeader> DecodeRowChanges(absl::string_view frame, absl::Span<float> held) {
   WEIR_ASSIGN_OR_RETURN(const FrameHeader header, DecodeHeader(frame));
-  if (header.values != ValueType::kFp32) return DecodeAdd(frame, held);
-  if (header.layout == MaskLayout::kDense) return DecodeInto(frame, held);
-  WEIR_ASSIGN_OR_RETURN(const SparseEntries entries, DecodeSparse(frame, static_cast<uint32_t>(held.size())));
-  for (size_t i = 0; i < entries.positions.size(); ++i) held[entries.positions[i]] = entries.values[i];
-  return absl::OkStatus();
+  if (header.values != ValueType::kFp32) {
+    WEIR_RETURN_IF_ERROR(DecodeAdd(frame, held));
+  } else if (header.layout == MaskLayout::kDense) {
+    WEIR_RETURN_IF_ERROR(DecodeInto(frame, held));
+  } else {
+    WEIR_ASSIGN_OR_RETURN(const SparseEntries entries, DecodeSparse(frame, static_cast<uint32_t>(held.size())));
+    for (size_t i = 0; i < entries.positions.size(); ++i) held[entries.positions[i]] = entries.values[i];
+  }
+  return header;
 }
 
 }  // namespace weir::compression

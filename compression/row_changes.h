@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "compression/dct_layer.h"
 #include "compression/frame.h"
 
 namespace weir::compression {
@@ -26,11 +26,10 @@ struct RowChangeOptions {
 // carry differences, whose rounding stays for the next time. The threshold is exact over these entries. INVALID_ARGUMENT, naming the
 // position, and nothing changed: an entry that is not finite, or a difference that overflows. REQUIRES: equal sizes, at most
 // kFrameEntriesMax.
-absl::Status EncodeRowChanges(absl::Span<const float> rows, const RowChangeOptions& options, absl::Span<float> held, std::string* frame,
-                              DctStats* stats);
+absl::Status EncodeRowChanges(absl::Span<const float> rows, const RowChangeOptions& options, absl::Span<float> held, std::string* frame);
 
-// The reader's side. Errors as frame.h DecodeAdd; on an error nothing has changed.
-absl::Status DecodeRowChanges(absl::string_view frame, absl::Span<float> held);
+// The reader's side; the header tells how many entries travelled. Errors as frame.h DecodeAdd; on an error nothing has changed.
+absl::StatusOr<FrameHeader> DecodeRowChanges(absl::string_view frame, absl::Span<float> held);
 
 }  // namespace weir::compression
 

@@ -72,8 +72,7 @@ absl::Status WorkerTable::Encode(const HeldNumbers& held, absl::Span<const float
   if (!known.empty()) {
     std::vector<float> before(known.size());
     for (size_t i = 0; i < held.numbers.size(); ++i) std::copy_n(&values_[size_t{held.numbers[i]} * dim], dim, &before[i * dim]);
-    compression::DctStats stats;
-    WEIR_RETURN_IF_ERROR(compression::EncodeRowChanges(known, options, absl::MakeSpan(before), answer->mutable_changes(), &stats));
+    WEIR_RETURN_IF_ERROR(compression::EncodeRowChanges(known, options, absl::MakeSpan(before), answer->mutable_changes()));
     for (size_t i = 0; i < held.numbers.size(); ++i) std::copy_n(&before[i * dim], dim, &values_[size_t{held.numbers[i]} * dim]);
   }
   const absl::Span<const float> added = rows.subspan(known.size());

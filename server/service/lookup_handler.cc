@@ -107,10 +107,10 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
   }
   if (lookup.reply == LookupRequest::REPLY_POOLED_DCT) {
     WEIR_ASSIGN_OR_RETURN(lookup.scope, SampleScope::Decode(request, lookup.tables));
-  } else if (lookup.reply == LookupRequest::REPLY_CHANGES) {
-    WEIR_RETURN_IF_ERROR(DecodeChanges(request, &lookup));
   } else {
+    // Of changes this is the most: all of them in fp32.
     WEIR_RETURN_IF_ERROR(CheckReplySize(lookup, budget.entries()));
+    if (lookup.reply == LookupRequest::REPLY_CHANGES) WEIR_RETURN_IF_ERROR(DecodeChanges(request, &lookup));
   }
   return lookup;
 }

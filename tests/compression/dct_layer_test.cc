@@ -198,7 +198,7 @@ TEST(DctLayerTest, Fp16RoundingRangeAndUnderflowGoToTheResidual) {
   ASSERT_TRUE(layer.Encode(gradient, {5}, &frames).ok());
   layer.Commit();
   const std::vector<float> decoded = Decoded(frames, {5});
-  EXPECT_EQ(decoded, (std::vector<float>{RoundToFp16(0.1f), 65504, -65504, 0, 65504}));
+  EXPECT_EQ(decoded, (std::vector<float>{FloatFromHalf(HalfFromFloat(0.1f)), 65504, -65504, 0, 65504}));
   EXPECT_EQ(layer.stats().kept, 4);  // what rounds to zero is not kept
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(layer.residual()[i], gradient[i] - decoded[i]);
   // The overflow goes out with the next steps.

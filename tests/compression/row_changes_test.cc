@@ -15,18 +15,17 @@ namespace {
 constexpr ValueType kTypes[] = {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8};
 
 // One exchange; the reader must have, to the bit, what the sender thinks it has.
-DctStats Send(const std::vector<float>& rows, const RowChangeOptions& options, std::vector<float>* held, size_t* bytes = nullptr) {
+FrameHeader Send(const std::vector<float>& rows, const RowChangeOptions& options, std::vector<float>* held, size_t* bytes = nullptr) {
   std::vector<float> reader = *held;
   std::string frame;
-  DctStats stats;
-  const absl::Status encoded = EncodeRowChanges(rows, options, absl::MakeSpan(*held), &frame, &stats);
+  const absl::Status encoded = EncodeRowChanges(rows, options, absl::MakeSpan(*held), &frame);
   EXPECT_TRUE(encoded.ok()) << encoded;
-  const absl::Status decoded = DecodeRowChanges(frame, absl::MakeSpan(reader));
-  EXPECT_TRUE(decoded.ok()) << decoded;
+  const absl::StatusOr<FrameHeader> decoded = DecodeRowChanges(frame, absl::MakeSpan(reader));
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
   for (size_t i = 0; i < reader.size(); ++i) EXPECT_EQ(std::signbit(reader[i]), std::signbit((*held)[i])) << i;
   EXPECT_EQ(reader, *held);
   if (bytes != nullptr) *bytes = frame.size();
-  return stats;
+  return decoded.value_or(FrameHeader());
 }
 
 TEST(RowChangesTest, SparsityZeroBringsTheRowsExactly) {
@@ -57,10 +56,9 @@ TEST(RowChangesTest, EntriesThatBecomeZeroArrive) {
 
 TEST(RowChangesTest, OnlyTheLargestChangesTravel) {
   std::vector<float> rows = DistinctValues(1000, 5), held(1000, 0.0f);
-  const DctStats stats = Send(rows, {0.9, ValueType::kFp32}, &held);
-  EXPECT_EQ(stats.entries, 1000);
-  EXPECT_EQ(stats.kept, 101);  // the 900th smallest magnitude and all above
-  EXPECT_EQ(stats.threshold, 900);
+  const FrameHeader header = Send(rows, {0.9, ValueType::kFp32}, &held);
+  EXPECT_EQ(header.size, 1000);
+  EXPECT_EQ(header.kept, 101);  // the 900th smallest magnitude and all above
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(held[i], std::fabs(rows[i]) >= 900 ? rows[i] : 0.0f);
 }
 
@@ -85,8 +83,7 @@ TEST(RowChangesTest, RefusesWhatIsNotFiniteAndChangesNothing) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<float> held = before;
     std::string frame = "kept";
-    DctStats stats;
-    const absl::Status status = EncodeRowChanges({4, bad, 5}, {0, ValueType::kInt8}, absl::MakeSpan(held), &frame, &stats);
+    const absl::Status status = EncodeRowChanges({4, bad, 5}, {0, ValueType::kInt8}, absl::MakeSpan(held), &frame);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_NE(status.message().find(" 1 of 3"), std::string::npos) << status;
     EXPECT_EQ(held, before);
@@ -97,8 +94,7 @@ TEST(RowChangesTest, RefusesWhatIsNotFiniteAndChangesNothing) {
 TEST(RowChangesTest, DecodeRefusesAFrameOfAnotherSize) {
   std::vector<float> held(3, 0.0f), reader(4, 7.0f);
   std::string frame;
-  DctStats stats;
-  ASSERT_TRUE(EncodeRowChanges({1, 2, 3}, {0, ValueType::kFp32}, absl::MakeSpan(held), &frame, &stats).ok());
+  ASSERT_TRUE(EncodeRowChanges({1, 2, 3}, {0, ValueType::kFp32}, absl::MakeSpan(held), &frame).ok());
   EXPECT_FALSE(DecodeRowChanges(frame, absl::MakeSpan(reader)).ok());
   EXPECT_FALSE(DecodeRowChanges(frame.substr(1), absl::MakeSpan(held)).ok());
   EXPECT_EQ(reader, std::vector<float>(4, 7.0f));

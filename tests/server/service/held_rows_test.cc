@@ -124,6 +124,9 @@ TEST_F(HeldRowsTest, RefusesWhatCannotBe) {
   LookupRequest request = ChangesOf(0, {0, 1}, 0, {});
   request.mutable_tables(0)->mutable_held()->set_count(3);
   EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("held.numbers"));
+  // More than a reply can bring, said before anything is decoded: the numbers are not even there.
+  request.mutable_tables(0)->mutable_held()->set_count(5000000);
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("the reply would take 40000000 bytes"));
   request = ChangesOf(0, {}, 0, {1});
   request.set_sparsity(1);
   EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("sparsity: 1"));

@@ -50,7 +50,7 @@ TEST_F(LookupHandlerTest, HalfPrecisionIsTheRoundedRow) {
   request.set_reply(LookupRequest::REPLY_FP16);
   ASSERT_TRUE(Lookup(*plane_, request, &reply_).ok());
   std::vector<float> rounded = RowsOf(*plane_, 0, {1, 2});
-  for (float& value : rounded) value = compression::RoundToFp16(value);
+  compression::RoundValues(compression::ValueType::kFp16, absl::MakeSpan(rounded));
   EXPECT_EQ(Decode(reply_.tables(0).frame(), 4), rounded);
 }
 
