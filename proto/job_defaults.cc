@@ -68,6 +68,8 @@ const char* WithDensePowersgd(const Job& job) {
   return job.compression().dense().method() == Compression::METHOD_POWERSGD ? nullptr : "only compression.dense.method: powersgd reads it";
 }
 
+const char* NotYet(const Job&) { return "this version does not have it yet"; }
+
 // Lookup and push send every key of every sample, or neither does.
 const char* DefaultPushMethod(const Job& job) { return job.compression().lookup().method() == Compression::METHOD_PLAIN ? "plain" : "dct"; }
 
@@ -112,10 +114,17 @@ constexpr Setting kSettings[] = {
     {"compression.lookup.sparsity", "0.9", WithLookupDct},
     {"compression.lookup.values", "fp16", WithChanges},
     {"compression.lookup.cache_rows", "10000000", WithChanges},
+    {"compression.lookup.threshold", "exact", NotYet},
+    {"compression.lookup.error_bound", "0.03", NotYet},
+    {"compression.lookup.error_bound_start", "2", NotYet},
+    {"compression.lookup.error_bound_steps", "65536", NotYet},
+    {"compression.lookup.entropy", "none", NotYet},
+    {"compression.lookup.warmup_steps", "0", NotYet},
     {"compression.push.method", nullptr, WithOwnPushMask, DefaultPushMethod},
     {"compression.push.sparsity", "0.9", WithPushDct},
     {"compression.push.refresh_every", "1", WithPushDct},
     {"compression.push.values", "fp32", WithPushDct},
+    {"compression.push.entropy", "none", NotYet},
     {"compression.dense.method", "dct"},
     {"compression.dense.sparsity", "0.99", WithDenseSelection},
     {"compression.dense.refresh_every", "1000", WithDenseDct},
@@ -125,6 +134,11 @@ constexpr Setting kSettings[] = {
     {"compression.dense.clip_norm", "0", WithDenseDgc},
     {"compression.dense.warmup_steps", "0", WithDenseDgc},
     {"compression.dense.rank", "4", WithDensePowersgd},
+    {"compression.dense.entropy", "none", NotYet},
+    {"compression.guard.bound", "0", NotYet},
+    {"compression.guard.probe_every", "50", NotYet},
+    {"compression.guard.probe_samples", "256", NotYet},
+    {"compression.guard.window_probes", "8", NotYet},
     {"cluster.servers", "2"},
     {"cluster.workers", "2"},
     {"cluster.shards", "256"},

@@ -233,9 +233,20 @@ absl::Status CheckDense(const JobSource& source, const Job& job) {
                       "use sgd, or compression.dense.method: topk");
 }
 
+// Lists that this version can read and not do yet.
+absl::Status CheckNotYet(const JobSource& source, const Job& job) {
+  const char* what = nullptr;
+  if (job.model().cuts_size() > 0) what = "model.cuts";
+  if (job.compression().lookup().tables_size() > 0) what = "compression.lookup.tables";
+  if (job.compression().push().tables_size() > 0) what = "compression.push.tables";
+  if (job.compression().dense().layers_size() > 0) what = "compression.dense.layers";
+  return what == nullptr ? absl::OkStatus() : source.Error(what, "has no effect: this version does not have it yet");
+}
+
 absl::Status CheckCompression(const JobSource& source, const Job& job) {
   const Compression& compression = job.compression();
   WEIR_RETURN_IF_ERROR(CheckEmbeddingMethods(source, compression));
+  WEIR_RETURN_IF_ERROR(CheckNotYet(source, job));
   const bool lookup_plain = compression.lookup().method() == Compression::METHOD_PLAIN;
   const bool push_plain = compression.push().method() == Compression::METHOD_PLAIN;
   if (lookup_plain != push_plain) {
