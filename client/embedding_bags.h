@@ -69,6 +69,29 @@ class EmbeddingBags {
   // its keys. At most one push is under way: wait for it before the next. The lookup may be destroyed after the push's Wait.
   virtual absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) = 0;
 
+  // For a guard of quality (worker/quality_guard.h), on edges that select by sparsity: the lookup in change scope, the push with dct.
+
+  // From the next lookup, or push, on: `factor`, at least 1, times as dense as the settings say, at most whole. No effect on other methods.
+  virtual void SetLookupDensityFactor(double factor) { static_cast<void>(factor); }
+  virtual void SetPushDensityFactor(double factor) { static_cast<void>(factor); }
+
+  // Rows as they are at the servers, and as they would be if all that this worker holds back of their gradients arrived in this step.
+  struct ProbeRequest {
+    int64_t step = 0;
+    uint32_t samples = 0;
+    uint64_t step_samples = 0;  // of all workers in a step like this
+    absl::Span<const FeatureKeys> features;
+  };
+  struct ProbedRows {
+    std::vector<float> pooled;   // as BagsLookup::Wait
+    std::vector<float> what_if;  // likewise; empty: nothing is held back
+  };
+  // Looks them up and waits. No push may be under way. UNIMPLEMENTED in sample scope.
+  virtual absl::StatusOr<ProbedRows> Probe(const ProbeRequest& request) {
+    static_cast<void>(request);
+    return absl::UnimplementedError("only rows can be probed, and sample scope has none");
+  }
+
   virtual std::vector<CodecStats> TakeStats() = 0;
 };
 

@@ -68,7 +68,7 @@ absl::Status Client::Lookup(uint32_t table, absl::Span<const Key> keys, absl::Sp
   WEIR_ASSIGN_OR_RETURN(const RoutedTable routed, RouteTable(*servers_, table, keys, rows.size()));
   const RowStep step = routed.Step(0, 0);
   LookupCalls calls(servers_.get());
-  StartRowLookups(*servers_, step, RowAnswer(), &calls);
+  WEIR_RETURN_IF_ERROR(StartRowLookups(*servers_, step, RowAnswer(), &calls));
   WEIR_RETURN_IF_ERROR(calls.Wait());
   std::vector<float> unique(routed.keys().keys.size() * routed.dim);
   WEIR_RETURN_IF_ERROR(ReadRows(*servers_, step, calls, absl::MakeSpan(unique), initial));

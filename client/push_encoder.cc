@@ -53,6 +53,17 @@ class DctEncoder : public PushEncoder {
     unsettled_.clear();
   }
 
+  void SetDensityFactor(double factor) override {
+    density_factor_ = factor;
+    for (const auto& rows : rows_) {
+      if (rows != nullptr) rows->SetDensityFactor(factor);
+    }
+  }
+
+  absl::Span<const float> residual(uint32_t table, Key key) const override {
+    return rows_[table] == nullptr ? absl::Span<const float>() : rows_[table]->residual(key);
+  }
+
   std::vector<CodecStats> TakeStats() override {
     std::vector<CodecStats> taken;
     for (size_t table = 0; table < stats_.size(); ++table) {
@@ -65,13 +76,17 @@ class DctEncoder : public PushEncoder {
  private:
   absl::Status EncodeSlices(const RowGradients& gradients, std::vector<std::string>* frames) override {
     std::unique_ptr<compression::DctRows>& rows = rows_[gradients.table];
-    if (rows == nullptr) rows = std::make_unique<compression::DctRows>(dim_, options_);
+    if (rows == nullptr) {
+      rows = std::make_unique<compression::DctRows>(dim_, options_);
+      rows->SetDensityFactor(density_factor_);
+    }
     WEIR_RETURN_IF_ERROR(rows->Encode(gradients.keys, gradients.values, gradients.slice_ends, frames));
     unsettled_.push_back(gradients.table);
     return absl::OkStatus();
   }
 
   const compression::DctOptions options_;
+  double density_factor_ = 1;
   std::vector<std::unique_ptr<compression::DctRows>> rows_;  // of each table, made when it is first pushed
   std::vector<compression::DctStats> stats_;                 // since TakeStats
   std::vector<uint32_t> unsettled_;                          // tables encoded since the last Commit or Rollback
@@ -86,6 +101,8 @@ compression::DctOptions OptionsFrom(const Compression::Push& push) {
 }
 
 }  // namespace
+
+absl::Span<const float> PushEncoder::residual(uint32_t, Key) const { return {}; }
 
 void AddStats(const compression::DctStats& later, compression::DctStats* sum) {
   const uint64_t entries = sum->entries + later.entries;

@@ -41,6 +41,11 @@ class PushEncoder {
   virtual void Commit() {}
   // What was encoded has been given up: it stays in the residuals.
   virtual void Rollback() {}
+  // From the next encoding on: `factor`, at least 1, times as many entries as the settings say, at most all. No effect where nothing is
+  // dropped.
+  virtual void SetDensityFactor(double factor) { static_cast<void>(factor); }
+  // What a row's gradients have left to be sent: dim values, sums over samples; empty when nothing.
+  virtual absl::Span<const float> residual(uint32_t table, Key key) const;
   // Empty where nothing is dropped.
   virtual std::vector<CodecStats> TakeStats() { return {}; }
 

@@ -1,5 +1,6 @@
 #include "client/row_bags.h"
 
+#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "client/push_encoder.h"
 #include "client/row_calls.h"
 #include "client/row_pooling.h"
+#include "compression/dct_layer.h"
 
 namespace weir::client {
 namespace {
@@ -31,6 +33,7 @@ struct RowMethod {
   TableKeys::Coding coding = TableKeys::CODING_SORTED_DELTA;
   size_t key_bytes = 0;                                          // of one key in a call, with its row or gradient
   double sparsity = 0;                                           // of changes
+  uint64_t warmup_steps = 0;                                     // of changes
   Compression::Values values = Compression::VALUES_UNSPECIFIED;  // of changes
 };
 
@@ -83,6 +86,9 @@ class RowBags : public EmbeddingBags {
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                           absl::Span<const FeatureKeys> features) override;
   absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) override;
+  void SetLookupDensityFactor(double factor) override { lookup_factor_ = factor; }
+  void SetPushDensityFactor(double factor) override { encoder_->SetDensityFactor(factor); }
+  absl::StatusOr<ProbedRows> Probe(const ProbeRequest& request) override;
   std::vector<CodecStats> TakeStats() override;
 
  private:
@@ -90,6 +96,8 @@ class RowBags : public EmbeddingBags {
   friend class RowPush;
 
   bool ForChanges(LookupRequest::Purpose purpose) const { return held_ != nullptr && purpose == LookupRequest::PURPOSE_TRAIN; }
+  double SparsityAt(int64_t step) const;
+  bool GatherHeldBack(const BagBatch& batch);
   absl::Status EncodeGradients(const RowStep& step, const BagBatch& batch, std::vector<std::string>* frames);
 
   const ServerGroup* const group_;
@@ -98,6 +106,7 @@ class RowBags : public EmbeddingBags {
   const std::unique_ptr<PushEncoder> encoder_;
   const std::unique_ptr<HeldTables> held_;
   BagRouter router_;
+  double lookup_factor_ = 1;                    // of the density of changes
   std::vector<compression::DctStats> changes_;  // of each table, since TakeStats
   std::vector<std::unique_ptr<StepMemory>> spare_;
   std::vector<float> rows_;  // of the lookup or push that is being worked on
@@ -170,8 +179,57 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, L
   WEIR_ASSIGN_OR_RETURN(lookup->memory_->parts, SplitCalls(lookup->memory_->batch.tables, split));
   // What is evaluated is the model, not what training saw of it.
   const LookupRequest::Reply reply = purpose == LookupRequest::PURPOSE_TRAIN ? method_.reply : LookupRequest::REPLY_FP32;
-  StartRowLookups(*group_, lookup->View(), {purpose, reply, method_.sparsity, method_.values}, &lookup->calls_);
+  RowAnswer answer;
+  answer.purpose = purpose;
+  answer.reply = reply;
+  answer.sparsity = SparsityAt(step);
+  answer.values = method_.values;
+  WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, lookup->View(), answer, &lookup->calls_));
   return lookup;
+}
+
+// Young rows move in all directions, so the density begins at 1 and falls by equal ratios.
+double RowBags::SparsityAt(int64_t step) const {
+  const uint64_t warmup = method_.warmup_steps;
+  if (static_cast<uint64_t>(step) >= warmup) return compression::RelaxedSparsity(method_.sparsity, lookup_factor_);
+  const double density = std::pow(1 - method_.sparsity, static_cast<double>(step) / static_cast<double>(warmup));
+  return compression::RelaxedSparsity(1 - density, lookup_factor_);
+}
+
+// Into rows_; false when there is nothing.
+bool RowBags::GatherHeldBack(const BagBatch& batch) {
+  rows_.assign(batch.rows * dim_, 0.0f);
+  bool any = false;
+  for (const TableBatch& table : batch.tables) {
+    for (size_t slot = 0; slot < table.keys.keys.size(); ++slot) {
+      const absl::Span<const float> held_back = encoder_->residual(table.table, table.keys.keys[slot]);
+      std::copy(held_back.begin(), held_back.end(), rows_.begin() + (table.first_row + slot) * dim_);
+      any = any || !held_back.empty();
+    }
+  }
+  return any;
+}
+
+absl::StatusOr<EmbeddingBags::ProbedRows> RowBags::Probe(const ProbeRequest& request) {
+  ProbedRows probed;
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<BagsLookup> lookup,
+                        StartLookup(request.step, LookupRequest::PURPOSE_EVALUATE, request.samples, request.features));
+  probed.pooled.resize(size_t{request.samples} * request.features.size() * dim_);
+  WEIR_RETURN_IF_ERROR(lookup->Wait(absl::MakeSpan(probed.pooled)));
+  const RowLookup& rows = static_cast<const RowLookup&>(*lookup);
+  const BagBatch& batch = rows.memory_->batch;
+  if (!GatherHeldBack(batch)) return probed;
+
+  RowAnswer answer;  // of an evaluation, in fp32
+  answer.what_if_gradients = rows_;
+  answer.what_if_samples = request.step_samples;
+  LookupCalls calls(group_);
+  WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, rows.View(), answer, &calls));
+  WEIR_RETURN_IF_ERROR(calls.Wait());
+  WEIR_RETURN_IF_ERROR(ReadRows(*group_, rows.View(), calls, absl::MakeSpan(rows_), nullptr));
+  probed.what_if.resize(probed.pooled.size());
+  PoolRows(batch, dim_, rows_, absl::MakeSpan(probed.what_if));
+  return probed;
 }
 
 // Frames in the order of the parts' runs; the encoder takes one table after the other.
@@ -237,6 +295,7 @@ absl::StatusOr<RowMethod> MethodFrom(const Compression& compression, uint32_t di
     case Compression::METHOD_DCT:
       method.reply = LookupRequest::REPLY_CHANGES;
       method.sparsity = compression.lookup().sparsity();
+      method.warmup_steps = compression.lookup().warmup_steps();
       method.values = compression.lookup().values();
       return method;
     default:

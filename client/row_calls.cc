@@ -83,25 +83,33 @@ void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding co
   }
 }
 
-void StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls) {
+absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls) {
+  std::vector<std::pair<uint32_t, LookupRequest>> requests;  // by server
   for (const CallPart& part : step.parts) {
     if (part.runs.empty()) continue;
-    LookupRequest request = LookupOf(group, step.step, answer.purpose, part);
+    LookupRequest& request = requests.emplace_back(part.server, LookupOf(group, step.step, answer.purpose, part)).second;
     request.set_reply(answer.reply);
     request.set_samples(step.samples);
+    request.set_what_if_samples(answer.what_if_samples);
     if (answer.reply == LookupRequest::REPLY_CHANGES) {
       request.set_sparsity(answer.sparsity);
       request.set_values(answer.values);
     }
     for (const KeyRun& run : part.runs) {
+      TableKeys* const keys = request.add_tables();
       if (step.held.empty()) {
-        EncodeRun(step, run, request.add_tables());
+        EncodeRun(step, run, keys);
       } else {
-        EncodeHeldRun({step.tables[run.batch], step.held[run.batch], part.server, run}, request.add_tables());
+        EncodeHeldRun({step.tables[run.batch], step.held[run.batch], part.server, run}, keys);
       }
+      if (answer.what_if_gradients.empty()) continue;
+      const size_t first = (step.tables[run.batch].first_row + run.begin) * step.dim;
+      WEIR_RETURN_IF_ERROR(compression::EncodeDense(answer.what_if_gradients.subspan(first, size_t{run.size()} * step.dim),
+                                                    compression::ValueType::kBf16, keys->mutable_what_if_gradients()));
     }
-    calls->Start(part.server, std::move(request));
   }
+  for (auto& [server, request] : requests) calls->Start(server, std::move(request));
+  return absl::OkStatus();
 }
 
 absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,

@@ -40,10 +40,12 @@ struct RowAnswer {
   LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
   double sparsity = 0;                                           // REPLY_CHANGES
   Compression::Values values = Compression::VALUES_UNSPECIFIED;  // REPLY_CHANGES
+  absl::Span<const float> what_if_gradients;                     // evaluation: all rows of all tables x dim; empty: rows as they are
+  uint64_t what_if_samples = 0;
 };
 
-// Starts a lookup of each part that has keys.
-void StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls);
+// Starts a lookup of each part that has keys. INVALID_ARGUMENT: gradients that are not finite, or beyond bf16, in which they travel.
+absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls);
 
 // Writes the rows of successful lookups (all rows of all tables x dim); adds to `initial`, when given, how many of them were initial
 // values, and to `changes`, needed with held rows, what travelled of each table of the step. Errors name the server: what it answered is

@@ -10,8 +10,15 @@
 
 namespace weir::compression {
 
+double RelaxedSparsity(double sparsity, double factor) { return factor == 1 ? sparsity : 1 - std::min(1.0, factor * (1 - sparsity)); }
+
 DctLayer::DctLayer(uint32_t size, uint32_t min_elements, DctOptions options)
-    : options_(options), sparsity_(size < min_elements ? 0 : options.sparsity), residual_(size), corrected_(size) {}
+    : options_(options), whole_(size < min_elements), sparsity_(whole_ ? 0 : options.sparsity), residual_(size), corrected_(size) {}
+
+void DctLayer::SetDensityFactor(double factor) {
+  if (!whole_) sparsity_ = RelaxedSparsity(options_.sparsity, factor);
+  renew_ = true;
+}
 
 absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const uint32_t> slice_ends, std::vector<std::string>* frames) {
   if (pending_) return absl::FailedPreconditionError("the encoding before was neither committed nor rolled back");
@@ -21,12 +28,13 @@ absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const
   WEIR_RETURN_IF_ERROR(CheckSlices(slice_ends, gradient.size(), 1));
   if (AddInto(gradient, residual_, corrected_.data()) >= kInfinityBits) return NotFinite(gradient, corrected_);
 
-  const bool refresh = step_ % std::max(options_.refresh_every, 1u) == 0;
+  const bool refresh = renew_ || step_ % std::max(options_.refresh_every, 1u) == 0;
   const float threshold = refresh ? MagnitudeThreshold(corrected_, sparsity_) : threshold_;
   frames->clear();
   WEIR_RETURN_IF_ERROR(kept_.Encode(threshold, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames));
 
   threshold_ = threshold;
+  renew_ = false;
   ++step_;
   pending_ = true;
   stats_ = {gradient.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradient))};

@@ -28,6 +28,9 @@ struct DctStats {
   double gradient_norm = 0;  // L2 of the gradient as given
 };
 
+// A sparsity whose density is `factor`, at least 1, times as large, but never above 1. A factor of 1 gives the same bits.
+double RelaxedSparsity(double sparsity, double factor);
+
 // Single-threaded: one owner, one call at a time.
 class DctLayer {
  public:
@@ -45,14 +48,19 @@ class DctLayer {
   // They were given up: all of it stays in the residual.
   void Rollback();
 
+  // From the next encoding on, which renews the threshold: factor (at least 1) times the density of the options.
+  void SetDensityFactor(double factor);
+
   const DctStats& stats() const { return stats_; }
   // What was not sent yet, one for each entry. Optimizer state: belongs into checkpoints.
   absl::Span<const float> residual() const { return residual_; }
 
  private:
   const DctOptions options_;
-  const double sparsity_;
+  const bool whole_;
+  double sparsity_;
   uint64_t step_ = 0;
+  bool renew_ = false;  // the threshold, whatever the step
   float threshold_ = 0;
   std::vector<float> residual_;
   bool pending_ = false;          // an encoding is not settled yet

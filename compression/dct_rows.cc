@@ -24,7 +24,12 @@ bool AllZero(const float* row, uint32_t dim) {
 
 }  // namespace
 
-DctRows::DctRows(uint32_t dim, DctOptions options) : dim_(dim), options_(options) {}
+DctRows::DctRows(uint32_t dim, DctOptions options) : dim_(dim), options_(options), sparsity_(options.sparsity) {}
+
+void DctRows::SetDensityFactor(double factor) {
+  sparsity_ = RelaxedSparsity(options_.sparsity, factor);
+  renew_ = true;
+}
 
 float* DctRows::Row(uint32_t slot) { return blocks_[slot / kBlockRows].get() + size_t{slot % kBlockRows} * dim_; }
 const float* DctRows::Row(uint32_t slot) const { return blocks_[slot / kBlockRows].get() + size_t{slot % kBlockRows} * dim_; }
@@ -62,8 +67,8 @@ absl::Status DctRows::Encode(absl::Span<const Key> keys, absl::Span<const float>
   FindSlots();
   if (AddResiduals(gradients) >= kInfinityBits) return NotFinite(gradients, corrected_);
 
-  const bool refresh = step_ % std::max(options_.refresh_every, 1u) == 0 && !keys.empty();
-  const float threshold = refresh ? MagnitudeThreshold(corrected_, options_.sparsity) : threshold_;
+  const bool refresh = (renew_ || step_ % std::max(options_.refresh_every, 1u) == 0) && !keys.empty();
+  const float threshold = refresh ? MagnitudeThreshold(corrected_, sparsity_) : threshold_;
   const size_t frames_before = frames->size();
   if (absl::Status status = kept_.Encode(threshold, {slice_ends, dim_}, options_.values, absl::MakeSpan(corrected_), frames);
       !status.ok()) {
@@ -72,6 +77,7 @@ absl::Status DctRows::Encode(absl::Span<const Key> keys, absl::Span<const float>
   }
 
   threshold_ = threshold;
+  if (refresh) renew_ = false;
   if (!keys.empty()) ++step_;
   pending_ = true;
   stats_ = {gradients.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradients))};

@@ -30,6 +30,9 @@ class DctRows {
   void Commit();
   void Rollback();
 
+  // As DctLayer's.
+  void SetDensityFactor(double factor);
+
   const DctStats& stats() const { return stats_; }
   // Residual of a row: dim values, or empty when there is none.
   absl::Span<const float> residual(Key key) const;
@@ -49,7 +52,9 @@ class DctRows {
 
   const uint32_t dim_;
   const DctOptions options_;
+  double sparsity_;
   uint64_t step_ = 0;
+  bool renew_ = false;  // the threshold, whatever the step
   float threshold_ = 0;
   absl::flat_hash_map<Key, uint32_t> slot_of_key_;
   std::vector<std::unique_ptr<float[]>> blocks_;  // rows by slot

@@ -51,7 +51,7 @@ absl::Status DgcLayer::Encode(absl::Span<const float> gradient, uint32_t samples
                  [=](float u, float g) { return momentum * u + factor * g; });
   if (AddInto(next_velocity_, residual_, corrected_.data()) >= kInfinityBits) return NotFinite(gradient, corrected_);
   frames->clear();
-  const uint32_t count = CountKept(static_cast<uint32_t>(gradient.size()), SparsityAt(step_));
+  const uint32_t count = CountKept(static_cast<uint32_t>(gradient.size()), RelaxedSparsity(SparsityAt(step_), density_factor_));
   WEIR_RETURN_IF_ERROR(kept_.EncodeLargest(count, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames));
   ++step_;
   pending_ = true;

@@ -47,12 +47,14 @@ class DgcLayer final : public LayerCodec {
                       std::vector<std::string>* frames) override;
   void Commit() override;
   void Rollback() override;
+  // Over the warm-up's density as well. All of a layer may travel so; its velocity is cleared all the same.
+  void SetDensityFactor(double factor) override { density_factor_ = factor; }
   DctStats stats() const override { return stats_; }
 
   absl::Span<const float> residual() const override { return residual_; }  // v
   absl::Span<const float> velocity() const { return velocity_; }           // u; as optimizer state, it belongs into checkpoints
 
-  // The share dropped in the step with this number, from 0.
+  // The share dropped in the step with this number, from 0, by the settings.
   double SparsityAt(uint64_t step) const;
 
  private:
@@ -61,6 +63,7 @@ class DgcLayer final : public LayerCodec {
 
   const DgcOptions options_;
   const bool whole_;
+  double density_factor_ = 1;
   uint64_t step_ = 0;
   std::vector<float> velocity_;
   std::vector<float> residual_;

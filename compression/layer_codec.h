@@ -29,6 +29,10 @@ class LayerCodec {
   // They were given up: a codec with a residual keeps all of it, as when nothing had been selected.
   virtual void Rollback() = 0;
 
+  // From the next encoding on: `factor`, at least 1, times as many entries as the settings say, at most all. No effect where nothing is
+  // selected.
+  virtual void SetDensityFactor(double factor) { static_cast<void>(factor); }
+
   // Of the last encoding.
   virtual DctStats stats() const = 0;
   // What was not sent yet, one for each entry; empty when the codec keeps none.

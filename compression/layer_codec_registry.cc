@@ -24,6 +24,7 @@ class DctLayerCodec final : public LayerCodec {
   }
   void Commit() override { layer_.Commit(); }
   void Rollback() override { layer_.Rollback(); }
+  void SetDensityFactor(double factor) override { layer_.SetDensityFactor(factor); }
   DctStats stats() const override { return layer_.stats(); }
   absl::Span<const float> residual() const override { return layer_.residual(); }
 

@@ -15,7 +15,15 @@ uint32_t CountKept(uint32_t size, double sparsity) {
 }
 
 TopkLayer::TopkLayer(uint32_t size, uint32_t min_elements, TopkOptions options)
-    : count_(CountKept(size, size < min_elements ? 0 : options.sparsity)), values_(options.values), residual_(size), corrected_(size) {}
+    : sparsity_(size < min_elements ? 0 : options.sparsity),
+      count_(CountKept(size, sparsity_)),
+      values_(options.values),
+      residual_(size),
+      corrected_(size) {}
+
+void TopkLayer::SetDensityFactor(double factor) {
+  count_ = CountKept(static_cast<uint32_t>(residual_.size()), RelaxedSparsity(sparsity_, factor));
+}
 
 absl::Status TopkLayer::Encode(absl::Span<const float> gradient, uint32_t, absl::Span<const uint32_t> slice_ends,
                                std::vector<std::string>* frames) {

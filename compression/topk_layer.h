@@ -34,11 +34,13 @@ class TopkLayer final : public LayerCodec {
                       std::vector<std::string>* frames) override;
   void Commit() override;
   void Rollback() override;
+  void SetDensityFactor(double factor) override;
   DctStats stats() const override { return stats_; }
   absl::Span<const float> residual() const override { return residual_; }
 
  private:
-  const uint32_t count_;  // entries kept
+  const double sparsity_;
+  uint32_t count_;  // entries kept
   const ValueType values_;
   std::vector<float> residual_;
   bool pending_ = false;          // an encoding is not settled yet

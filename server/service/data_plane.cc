@@ -19,6 +19,7 @@ TrainingStepsOptions StepsOptionsOf(const Job& job) {
 
 LookupHandler::Options LookupOptionsOf(const EmbeddingServerOptions& options) {
   LookupHandler::Options lookup;
+  lookup.training = options.job.training();
   lookup.job_hash = options.job_hash;
   lookup.wait_max = absl::Seconds(options.job.cluster().call_timeout_seconds());
   lookup.workers = options.job.cluster().workers();

@@ -1,6 +1,7 @@
 #include "server/service/lookup_handler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "base/status_macros.h"
 #include "compression/frame.h"
 #include "compression/value_type.h"
+#include "proto/step_scales.h"
 
 namespace weir::server {
 namespace {
@@ -105,6 +107,7 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
     WEIR_RETURN_IF_ERROR(budget.Add(*keys.table, keys.keys.size() + encoded.held().count()));
     lookup.tables.push_back(std::move(keys));
   }
+  WEIR_RETURN_IF_ERROR(DecodeWhatIf(request, &lookup));
   if (lookup.reply == LookupRequest::REPLY_POOLED_DCT) {
     WEIR_ASSIGN_OR_RETURN(lookup.scope, SampleScope::Decode(request, lookup.tables));
   } else {
@@ -113,6 +116,29 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
     if (lookup.reply == LookupRequest::REPLY_CHANGES) WEIR_RETURN_IF_ERROR(DecodeChanges(request, &lookup));
   }
   return lookup;
+}
+
+absl::Status LookupHandler::DecodeWhatIf(const LookupRequest& request, Lookup* lookup) const {
+  const auto asks = [](const TableKeys& table) { return !table.what_if_gradients().empty(); };
+  if (std::none_of(request.tables().begin(), request.tables().end(), asks)) return absl::OkStatus();
+  if (lookup->train || lookup->reply == LookupRequest::REPLY_POOLED_DCT) {
+    return absl::InvalidArgumentError("what_if_gradients: only lookups of rows for evaluation can ask so");
+  }
+  if (request.what_if_samples() == 0) return absl::InvalidArgumentError("what_if_samples: 0, but the step of a gradient has samples");
+  lookup->what_if_samples = request.what_if_samples();
+  for (int i = 0; i < request.tables_size(); ++i) {
+    std::vector<float>& gradients = lookup->what_if_gradients.emplace_back();
+    if (!asks(request.tables(i))) continue;
+    gradients.resize(lookup->tables[i].entries());
+    absl::Status status = compression::DecodeInto(request.tables(i).what_if_gradients(), absl::MakeSpan(gradients));
+    const bool finite = std::all_of(gradients.begin(), gradients.end(), [](float g) { return std::isfinite(g); });
+    if (status.ok() && !finite) status = absl::InvalidArgumentError("a gradient is not finite");
+    if (!status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("table ", lookup->tables[i].table->spec().name, ", what_if_gradients: ", status.message()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LookupHandler::CheckReplySize(const Lookup& lookup, uint64_t entries) const {
@@ -142,12 +168,18 @@ absl::Status LookupHandler::AnswerRows(const Lookup& lookup, LookupReply* reply)
   uint64_t entries_max = 0;
   for (const CallKeys& keys : lookup.tables) entries_max = std::max(entries_max, keys.entries());
   const std::unique_ptr<float[]> buffer(new float[entries_max]);  // not zeroed: every entry used is written
-  for (const CallKeys& keys : lookup.tables) {
+  for (size_t i = 0; i < lookup.tables.size(); ++i) {
+    const CallKeys& keys = lookup.tables[i];
     const absl::Span<float> rows(buffer.get(), keys.entries());
     TableRows* const answer = reply->add_tables();
     answer->set_table(keys.table->index());
-    WEIR_ASSIGN_OR_RETURN(const uint32_t initial, keys.table->Lookup(keys.keys, rows));
-    answer->set_initial(initial);
+    if (i < lookup.what_if_gradients.size() && !lookup.what_if_gradients[i].empty()) {
+      const StepScales scales = ScalesOf(options_.training, lookup.id.step, lookup.what_if_samples);
+      WEIR_RETURN_IF_ERROR(keys.table->LookupWhatIf(keys.keys, lookup.what_if_gradients[i], scales, rows));
+    } else {
+      WEIR_ASSIGN_OR_RETURN(const uint32_t initial, keys.table->Lookup(keys.keys, rows));
+      answer->set_initial(initial);
+    }
     const absl::Status encoded = compression::EncodeDense(rows, ValueTypeOf(lookup.reply), answer->mutable_frame(), keys.table->dim());
     if (!encoded.ok()) {
       return absl::Status(encoded.code(), absl::StrCat("rows of table ", keys.table->spec().name, " as ",

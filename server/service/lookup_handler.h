@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/data_service.pb.h"
+#include "proto/job.pb.h"
 #include "server/service/call_keys.h"
 #include "server/service/held_rows.h"
 #include "server/service/sample_scope.h"
@@ -38,6 +39,7 @@ class LookupHandler {
     absl::Duration wait_max;  // for a step, when the caller's deadline is later
     uint32_t workers = 1;
     uint64_t held_rows_max = 0;  // of a table, for each worker; 0: the job sends no changes
+    Training training;           // how a gradient would be scaled
   };
   // What it works on outlives it.
   LookupHandler(Options options, const TableRegistry* tables, TrainingSteps* steps, TicketStore* tickets)
@@ -58,6 +60,9 @@ class LookupHandler {
     std::vector<CallKeys> tables;
     std::optional<SampleScope> scope;
     std::vector<HeldNumbers> held;  // of each table, for changes
+    // Of each table, keys x dim; empty: the rows are answered as they are.
+    std::vector<std::vector<float>> what_if_gradients;
+    uint64_t what_if_samples = 0;
     compression::RowChangeOptions changes;
   };
 
@@ -67,6 +72,7 @@ class LookupHandler {
   absl::Status Answer(Lookup* lookup, LookupReply* reply) const;
   absl::Status AnswerRows(const Lookup& lookup, LookupReply* reply) const;
   absl::Status AnswerPooled(Lookup* lookup, LookupReply* reply) const;
+  absl::Status DecodeWhatIf(const LookupRequest& request, Lookup* lookup) const;
   absl::Status DecodeChanges(const LookupRequest& request, Lookup* lookup) const;
   absl::Status AnswerChanges(Lookup* lookup, LookupReply* reply) const;
   absl::Status EncodeChanges(Lookup* lookup, WorkerRows* worker, LookupReply* reply) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker->mu);

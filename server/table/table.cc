@@ -148,6 +148,36 @@ absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<fl
   return static_cast<uint32_t>(missing.size());
 }
 
+absl::Status Table::LookupWhatIf(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales,
+                                 absl::Span<float> rows) const {
+  WEIR_ASSIGN_OR_RETURN(const std::vector<PlacedKey> placed, Place(keys));
+  const uint32_t slot_floats = optimizer_->slot_floats();
+  std::vector<float> slots(keys.size() * slot_floats);
+  std::vector<RowUpdate> updates(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) updates[i] = {&rows[i * dim()], slots.data() + i * slot_floats, &gradients[i * dim()]};
+  for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
+    const absl::Span<const PlacedKey> window = NextWindow(rest);
+    rest.remove_prefix(window.size());
+    WindowLock lock(shards_, window);
+    ForEachRow(keys, window, RowStore::Touch::kAll, [&](const PlacedKey& key, const Row& row) {
+      const RowUpdate& update = updates[key.position];
+      if (row.weights == nullptr) {
+        initializer_->Fill(keys[key.position], absl::MakeSpan(update.weights, dim()));
+        optimizer_->InitializeSlots(absl::MakeSpan(update.slots, slot_floats));
+      } else {
+        std::copy_n(row.weights, dim(), update.weights);
+        std::copy_n(row.slots, slot_floats, update.slots);
+      }
+    });
+  }
+  const auto untouched = [this](const RowUpdate& update) {
+    return std::all_of(update.gradient, update.gradient + dim(), [](float g) { return g == 0; });
+  };
+  updates.erase(std::remove_if(updates.begin(), updates.end(), untouched), updates.end());
+  optimizer_->Update(updates, scales);
+  return absl::OkStatus();
+}
+
 Row Table::CreateRow(Key key, const PlacedKey& placed) {
   const Row row = shards_[placed.shard]->rows.Insert(key, placed.hash);
   initializer_->Fill(key, absl::MakeSpan(row.weights, dim()));

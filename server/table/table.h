@@ -53,6 +53,10 @@ class Table {
   // keys.size() * dim.
   absl::StatusOr<uint32_t> Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const;
 
+  // As Lookup, but as the rows would be after Apply with these gradients, which changes nothing. A row whose gradient is exactly zero
+  // is answered as it is. REQUIRES: finite gradients, gradients.size() == rows.size() == keys.size() * dim.
+  absl::Status LookupWhatIf(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales, absl::Span<float> rows) const;
+
   // One optimizer step at `scales` for each key; a missing row is created at its initial value first. REQUIRES: distinct keys
   // that CheckOwned has passed, finite gradients, gradients.size() == keys.size() * dim.
   void Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales);

@@ -1,4 +1,6 @@
 // The client against the real server: two servers and two workers, each codec beside the scalar truth.
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -147,6 +149,63 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"change_0_fp16", "{lookup: {method: dct, scope: change, sparsity: 0, values: fp16}, push: {method: none}}", -1, 1e-2f},
         Case{"sample_0", "{lookup: {method: dct, sparsity: 0}}", 0}, Case{"sample_75", "{lookup: {method: dct, sparsity: 0.75}}", 0.75},
         Case{"sample_75_split", "{lookup: {method: dct, sparsity: 0.75}}", 0.75, 1e-5f, 1000}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+// What a probe says would come of what is held back is what comes of it when it is sent.
+class ProbeTest : public ClientServerTest {
+ protected:
+  void Step(uint32_t rank, int64_t step, uint32_t samples, const std::vector<FeatureKeys>& features, const std::vector<float>& gradient) {
+    auto lookup = bags_[rank]->StartLookup(step, LookupRequest::PURPOSE_TRAIN, samples, features);
+    ASSERT_TRUE(lookup.ok()) << lookup.status();
+    std::vector<float> pooled(gradient.size());
+    ASSERT_TRUE((*lookup)->Wait(absl::MakeSpan(pooled)).ok());
+    auto push = bags_[rank]->StartPush(lookup->get(), gradient);
+    ASSERT_TRUE(push.ok()) << push.status();
+    ASSERT_TRUE((*push)->Wait().ok());
+  }
+
+  std::vector<float> ServedPooled(uint32_t samples, const std::vector<FeatureKeys>& features) {
+    const auto rows = [this](uint32_t table, Key key) { return Served(table, key); };
+    return ScalarBags(kDim, clients_[0]->servers().shard_map(), rows).Pool(samples, features, -1);
+  }
+};
+
+TEST_P(ProbeTest, HeldBackGradientsWouldDoWhatTheyDo) {
+  constexpr uint32_t kSamples = 48;
+  const std::vector<FeatureKeys> features = DrawFeatures(kSamples, &random_);
+  const size_t size = kSamples * features.size() * kDim;
+  for (int64_t step = 0; step < 3; ++step) {
+    Step(0, step, kSamples, features, DrawGradient(size, &random_));
+    Step(1, step, 0, {}, {});
+  }
+  const auto probed = bags_[0]->Probe({3, kSamples, kSamples, features});
+  ASSERT_TRUE(probed.ok()) << probed.status();
+  const std::vector<float> before = ServedPooled(kSamples, features);
+  ASSERT_EQ(probed->pooled.size(), size);
+  for (size_t i = 0; i < size; ++i) ASSERT_NEAR(probed->pooled[i], before[i], 1e-5f) << i;
+
+  bags_[0]->SetPushDensityFactor(10);
+  Step(0, 3, kSamples, features, std::vector<float>(size, 0.0f));
+  Step(1, 3, 0, {}, {});
+  const std::vector<float> after = ServedPooled(kSamples, features);
+  ASSERT_EQ(probed->what_if.size(), size);
+  float moved = 0;
+  for (size_t i = 0; i < size; ++i) {
+    // Held-back gradients travelled in bf16.
+    ASSERT_NEAR(probed->what_if[i], after[i], 1e-5f + std::abs(after[i] - before[i]) / 64 + 0.02f) << i;
+    moved = std::max(moved, std::abs(after[i] - before[i]));
+  }
+  EXPECT_GT(moved, 0.1f);
+  const auto empty = bags_[0]->Probe({4, kSamples, kSamples, features});
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_TRUE(empty->what_if.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Codecs, ProbeTest,
+    testing::Values(Case{"rows", "{lookup: {method: none}, push: {method: dct, sparsity: 0.9}}"},
+                    Case{"rows_split", "{lookup: {method: none}, push: {method: dct, sparsity: 0.9}}", -1, 1e-5f, 1000},
+                    Case{"change", "{lookup: {method: dct, scope: change, sparsity: 0.9}, push: {method: dct, sparsity: 0.9}}"}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 }  // namespace

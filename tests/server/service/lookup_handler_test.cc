@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -81,6 +82,24 @@ TEST_F(LookupHandlerTest, ARowBeyondHalfPrecisionIsAnErrorThatNamesItsTable) {
   EXPECT_THAT(std::string(Lookup(*plane_, request, &reply_).message()), HasSubstr("table C3"));
 }
 
+void AskWhatIf(const std::vector<float>& gradients, LookupRequest* request) {
+  request->set_purpose(LookupRequest::PURPOSE_EVALUATE);
+  request->set_what_if_samples(1);
+  request->mutable_tables(0)->set_what_if_gradients(FrameOf(gradients));
+}
+
+// A table that is not asked about answers as it is.
+TEST_F(LookupHandlerTest, RowsAsAGradientWouldLeaveThem) {
+  LookupRequest request = LookupOf(0, {KeysOf(0, {1, 2}), KeysOf(1, {1, 2})});
+  AskWhatIf({1, -1, 0.5f, 2}, &request);
+  const std::vector<float> before = RowsOf(*plane_, 0, {1, 2});
+  ASSERT_TRUE(Lookup(*plane_, request, &reply_).ok());
+  EXPECT_EQ(RowsOf(*plane_, 0, {1, 2}), before);
+  EXPECT_EQ(Decode(reply_.tables(1).frame(), 4), RowsOf(*plane_, 1, {1, 2}));
+  plane_->tables().at(0).Apply({1, 2}, {1, -1, 0.5f, 2}, {1});
+  EXPECT_EQ(Decode(reply_.tables(0).frame(), 4), RowsOf(*plane_, 0, {1, 2}));
+}
+
 TEST_F(LookupHandlerTest, EvaluationNeedsNoPlaceInTheJob) {
   LookupRequest request = LookupOf(-1, {KeysOf(0, {1})});
   request.set_purpose(LookupRequest::PURPOSE_EVALUATE);
@@ -128,7 +147,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"Coding", [](LookupRequest* r) { r->mutable_tables(0)->clear_coding(); }, kInvalid, "coding 0"},
                     Refusal{"Count", [](LookupRequest* r) { r->mutable_tables(0)->set_count(3); }, kInvalid, "table C1, keys"},
                     Refusal{"CountPastLimit", [](LookupRequest* r) { r->mutable_tables(0)->set_count(1u << 30); }, kInvalid,
-                            "table C1, count: 1073741824"}),
+                            "table C1, count: 1073741824"},
+                    Refusal{"WhatIfInTraining",
+                            [](LookupRequest* r) {
+                              AskWhatIf({1, 2, 3, 4}, r);
+                              r->set_purpose(LookupRequest::PURPOSE_TRAIN);
+                            },
+                            kInvalid, "what_if_gradients: only lookups of rows for evaluation"},
+                    Refusal{"WhatIfSize",
+                            [](LookupRequest* r) {
+                              AskWhatIf({1, 2, 3}, r);
+                            },
+                            kInvalid, "table C1, what_if_gradients"},
+                    Refusal{"WhatIfNotFinite",
+                            [](LookupRequest* r) {
+                              AskWhatIf({1, 2, 3, INFINITY}, r);
+                            },
+                            kInvalid, "table C1, what_if_gradients: a gradient is not finite"},
+                    Refusal{"WhatIfSamples",
+                            [](LookupRequest* r) {
+                              AskWhatIf({1, 2, 3, 4}, r);
+                              r->clear_what_if_samples();
+                            },
+                            kInvalid, "what_if_samples: 0"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(LookupLimits, ARequestForMoreThanAMessageHoldsIsRefusedBeforeItIsRead) {

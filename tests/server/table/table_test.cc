@@ -116,6 +116,30 @@ TEST(TableTest, LookupCreatesNothing) {
   EXPECT_EQ(table->Fingerprint(), 0u);
 }
 
+// For every optimizer: asking what a step would do is doing it on a copy.
+TEST(TableTest, WhatIfIsWhatApplyDoesAndChangesNothing) {
+  for (const Optimizer::Type type : {Optimizer::TYPE_SGD, Optimizer::TYPE_ADAGRAD, Optimizer::TYPE_ROWWISE_ADAGRAD, Optimizer::TYPE_ADAM}) {
+    SlabArena arena;
+    TableSetup setup;
+    setup.optimizer = type;
+    const std::unique_ptr<Table> table = Make(setup, &arena);
+    const std::vector<Key> keys = {9, 2, 77, ~Key{0}};
+    table->Apply({2, 9}, {1, -2, 3, 0.5f, 0.25f, -1}, {1});
+    const std::vector<float> before = Lookup(*table, keys);
+    const uint64_t fingerprint = table->Fingerprint();
+    // The last one's gradient is zero: such a row is not touched, as a push does not touch it.
+    const std::vector<float> gradients = {1, 2, -3, 0, 0.5f, 0, -1, -1, 4, 0, 0, 0};
+    std::vector<float> what_if(before.size());
+    ASSERT_TRUE(table->LookupWhatIf(keys, gradients, {0.5f, 0.25f}, absl::MakeSpan(what_if)).ok());
+    EXPECT_EQ(table->Fingerprint(), fingerprint) << type;
+    EXPECT_EQ(Lookup(*table, keys), before) << type;
+    EXPECT_EQ(table->Size().rows, 2u) << type;
+    table->Apply(absl::MakeConstSpan(keys).first(3), absl::MakeConstSpan(gradients).first(9), {0.5f, 0.25f});
+    EXPECT_EQ(what_if, Lookup(*table, keys)) << type;
+    EXPECT_NE(what_if, before) << type;
+  }
+}
+
 TEST(TableTest, EmptyAndAllEqualBatches) {
   SlabArena arena;
   const std::unique_ptr<Table> table = Make({}, &arena);
