@@ -68,6 +68,15 @@ const char* WithDensePowersgd(const Job& job) {
   return job.compression().dense().method() == Compression::METHOD_POWERSGD ? nullptr : "only compression.dense.method: powersgd reads it";
 }
 
+const char* WithoutSelection(const Job& job) {
+  if (WithChanges(job) == nullptr || WithPushDct(job) == nullptr || WithDenseSelection(job) == nullptr) return nullptr;
+  return "no edge selects by sparsity: it guards compression.lookup.scope change, push.method dct, and dense.methods dct, topk and dgc";
+}
+
+const char* WithoutGuard(const Job& job) {
+  return job.compression().guard().bound() > 0 ? nullptr : "only compression.guard.bound above 0 reads it";
+}
+
 const char* NotYet(const Job&) { return "this version does not have it yet"; }
 
 // Lookup and push send every key of every sample, or neither does.
@@ -119,7 +128,7 @@ constexpr Setting kSettings[] = {
     {"compression.lookup.error_bound_start", "2", NotYet},
     {"compression.lookup.error_bound_steps", "65536", NotYet},
     {"compression.lookup.entropy", "none", NotYet},
-    {"compression.lookup.warmup_steps", "0", NotYet},
+    {"compression.lookup.warmup_steps", "0", WithChanges},
     {"compression.push.method", nullptr, WithOwnPushMask, DefaultPushMethod},
     {"compression.push.sparsity", "0.9", WithPushDct},
     {"compression.push.refresh_every", "1", WithPushDct},
@@ -135,10 +144,10 @@ constexpr Setting kSettings[] = {
     {"compression.dense.warmup_steps", "0", WithDenseDgc},
     {"compression.dense.rank", "4", WithDensePowersgd},
     {"compression.dense.entropy", "none", NotYet},
-    {"compression.guard.bound", "0", NotYet},
-    {"compression.guard.probe_every", "50", NotYet},
-    {"compression.guard.probe_samples", "256", NotYet},
-    {"compression.guard.window_probes", "8", NotYet},
+    {"compression.guard.bound", "0", WithoutSelection},
+    {"compression.guard.probe_every", "50", WithoutGuard},
+    {"compression.guard.probe_samples", "64", WithoutGuard},
+    {"compression.guard.window_probes", "6", WithoutGuard},
     {"cluster.servers", "2"},
     {"cluster.workers", "2"},
     {"cluster.shards", "256"},

@@ -50,6 +50,8 @@ class DenseOptimizer {
  public:
   virtual ~DenseOptimizer() = default;
   virtual void Update(absl::Span<float> parameters, absl::Span<const float> gradients, StepScales scales) = 0;
+  // With all it remembers, to see what an update would do.
+  virtual std::unique_ptr<DenseOptimizer> Clone() const = 0;
 };
 
 // config: validated, defaults set. INVALID_ARGUMENT: a type that dense layers cannot have.

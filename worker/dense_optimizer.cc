@@ -19,6 +19,8 @@ class Sgd final : public DenseOptimizer {
     UpdateSgd(learning_rate_ * scales.rate * scales.gradient, gradients, parameters);
   }
 
+  std::unique_ptr<DenseOptimizer> Clone() const override { return std::make_unique<Sgd>(*this); }
+
  private:
   const float learning_rate_;
 };
@@ -33,6 +35,8 @@ class Adagrad final : public DenseOptimizer {
     rates.learning_rate *= scales.rate;
     UpdateAdagrad(rates, gradients, absl::MakeSpan(accumulator_), parameters);
   }
+
+  std::unique_ptr<DenseOptimizer> Clone() const override { return std::make_unique<Adagrad>(*this); }
 
  private:
   const AdagradRates rates_;
@@ -56,6 +60,8 @@ class Adam final : public DenseOptimizer {
     rates.epsilon = static_cast<float>(config_.epsilon());
     UpdateAdam(rates, gradients, {absl::MakeSpan(mean_), absl::MakeSpan(square_)}, parameters);
   }
+
+  std::unique_ptr<DenseOptimizer> Clone() const override { return std::make_unique<Adam>(*this); }
 
  private:
   const Optimizer config_;

@@ -33,6 +33,7 @@
 #include "worker/peer_reducer.h"
 #include "worker/power_sgd_reducer.h"
 #include "worker/progress.h"
+#include "worker/quality_guard.h"
 #include "worker/trainer.h"
 #include "xxhash.h"
 
@@ -125,7 +126,9 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   WEIR_RETURN_IF_ERROR(control->Barrier("connected", absl::Seconds(job.cluster().call_timeout_seconds())));
   const absl::Time start = absl::Now();
   progress->SetPhase(WorkerProgress::PHASE_TRAINING);
-  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress},
+  const std::unique_ptr<QualityGuard> guard =
+      QualityGuard::Create(job, control->index(), {bags.get(), model.get(), optimizer.get(), reducer->get(), progress});
+  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress, guard.get()},
                   {control->index(), job.cluster().workers(), dim, job.training()});
   WEIR_RETURN_IF_ERROR(trainer.Run());
   const absl::Duration trained = absl::Now() - start;
@@ -150,6 +153,7 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   leave.set_fingerprint(XXH3_64bits(model->parameters().data(), model->parameters().size() * sizeof(float)));
   leave.set_bad_rows(source.bad_rows() + test_source.bad_rows());
   leave.set_wait_seconds(progress->wait_seconds());
+  *leave.mutable_decisions() = progress->Take().decisions();
   return control->Leave(std::move(leave));
 }
 

@@ -84,6 +84,19 @@ class PeerReducer final : public DenseReducer {
     return total;
   }
 
+  void SetDensityFactor(double factor) override {
+    for (const auto& codec : codecs_) codec->SetDensityFactor(factor);
+  }
+
+  absl::Span<const float> HeldBack() override {
+    held_back_.assign(layers_.back().offset + layers_.back().size, 0.0f);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const absl::Span<const float> residual = codecs_[i]->residual();
+      std::copy(residual.begin(), residual.end(), held_back_.begin() + layers_[i].offset);
+    }
+    return held_back_;
+  }
+
   std::vector<client::CodecStats> TakeStats() override {
     std::vector<client::CodecStats> taken;
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -196,6 +209,7 @@ class PeerReducer final : public DenseReducer {
   const Codecs codecs_;
   std::vector<std::unique_ptr<PeerService::Stub>> stubs_;
   std::vector<compression::DctStats> stats_;
+  std::vector<float> held_back_;
 };
 
 }  // namespace

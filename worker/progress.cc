@@ -51,6 +51,11 @@ void Progress::AddCodecStats(const std::vector<client::CodecStats>& stats) {
   }
 }
 
+void Progress::AddDecision(const GuardDecision& decision) {
+  MutexLock lock(&mu_);
+  *progress_.add_decisions() = decision;
+}
+
 void Progress::AddWait(absl::Duration wait) {
   MutexLock lock(&mu_);
   progress_.set_wait_seconds(progress_.wait_seconds() + absl::ToDoubleSeconds(wait));
@@ -67,6 +72,7 @@ WorkerProgress Progress::Take() {
   for (const auto& [name, report] : codecs_) *taken.add_codecs() = report;
   codecs_.clear();
   progress_.clear_window();
+  progress_.clear_decisions();
   *taken.mutable_wire_bytes() = ToWireBytes(CountedBytes());
   return taken;
 }

@@ -24,10 +24,11 @@ class Progress {
   // A step is done: predictions (logits) of its samples from before its update.
   void AddStep(absl::Span<const float> logits, absl::Span<const float> labels);
   void AddCodecStats(const std::vector<client::CodecStats>& stats);
+  void AddDecision(const GuardDecision& decision);
   void AddWait(absl::Duration wait);
   void SetBadRows(uint64_t rows);
 
-  // All since the start, and the window and codec figures since the last call. Each window is given out once.
+  // All since the start, and the window, codec figures and decisions since the last call. Each of those is given out once.
   WorkerProgress Take();
 
   int64_t steps() const;

@@ -96,6 +96,9 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
     WaitTimer wait(parts_.progress);
     WEIR_RETURN_IF_ERROR(push_->Wait());
   }
+  if (parts_.guard != nullptr) {
+    WEIR_RETURN_IF_ERROR(parts_.guard->Watch({current->step, &batch, pooled_, logits_}));
+  }
   WEIR_ASSIGN_OR_RETURN(push_, parts_.bags->StartPush(current->lookup.get(), pooled_gradient_));
   uint64_t total = 0;
   {

@@ -14,6 +14,7 @@
 #include "worker/dense_model.h"
 #include "worker/dense_reducer.h"
 #include "worker/progress.h"
+#include "worker/quality_guard.h"
 
 namespace weir::worker {
 
@@ -25,6 +26,7 @@ struct TrainerParts {
   DenseOptimizer* optimizer = nullptr;
   DenseReducer* reducer = nullptr;
   Progress* progress = nullptr;
+  QualityGuard* guard = nullptr;  // null: nobody watches
 };
 
 struct TrainerOptions {

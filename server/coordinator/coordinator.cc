@@ -277,7 +277,7 @@ absl::Status Coordinator::Finish(absl::Time now) {
   Evaluation evaluation(0);
   {
     MutexLock lock(&mu_);
-    if (totals_.line_samples() > 0) {
+    if (totals_.line_samples() > 0 || totals_.line_decisions() > 0) {
       line = TakeLine(absl::ToDoubleSeconds(training_ended_ - training_began_));
       line->wire_bytes = SubtractWireBytes(line->wire_bytes, EvaluationWireBytes());
     }
@@ -325,6 +325,7 @@ MetricsLine Coordinator::TakeLine(double seconds) {
   line.samples_per_second = stretch > 0 ? static_cast<double>(taken.quality.samples()) / stretch : 0;
   line.wire_bytes = AllWireBytes();
   line.codecs = std::move(taken.codecs);
+  line.decisions = std::move(taken.decisions);
   line.wait_seconds = totals_.wait_seconds();
   line_seconds_ = line.seconds;
   line_last_window_ = std::max(line_last_window_, taken.last_window);

@@ -30,15 +30,24 @@ Json ToJson(const MetricsLine& line) {
                       {"threshold", codec.threshold},
                       {"residual_ratio", codec.residual_ratio}});
   }
-  return {{"seconds", line.seconds},
-          {"samples", line.samples},
-          {"steps", line.steps},
-          {"logloss", line.logloss},
-          {"auc", line.auc},
-          {"samples_per_second", line.samples_per_second},
-          {"wire_bytes", ToJson(line.wire_bytes)},
-          {"codecs", std::move(codecs)},
-          {"wait_seconds", line.wait_seconds}};
+  Json json = {{"seconds", line.seconds},
+               {"samples", line.samples},
+               {"steps", line.steps},
+               {"logloss", line.logloss},
+               {"auc", line.auc},
+               {"samples_per_second", line.samples_per_second},
+               {"wire_bytes", ToJson(line.wire_bytes)},
+               {"codecs", std::move(codecs)},
+               {"wait_seconds", line.wait_seconds}};
+  for (const GuardDecision& decision : line.decisions) {
+    json["decisions"].push_back({{"worker", decision.worker_rank()},
+                                 {"step", decision.step()},
+                                 {"edge", decision.edge()},
+                                 {"cost", decision.cost()},
+                                 {"sparsity_before", decision.sparsity_before()},
+                                 {"sparsity_after", decision.sparsity_after()}});
+  }
+  return json;
 }
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
@@ -84,6 +93,11 @@ std::vector<std::pair<std::string, double>> Curves(const MetricsLine& line) {
   for (const CodecLine& codec : line.codecs) {
     curves.emplace_back(absl::StrCat("density/", codec.edge, "/", codec.name), codec.density);
     curves.emplace_back(absl::StrCat("threshold/", codec.edge, "/", codec.name), codec.threshold);
+  }
+  for (const GuardDecision& decision : line.decisions) {
+    if (decision.worker_rank() != 0) continue;
+    curves.emplace_back(absl::StrCat("guard/cost/", decision.edge()), decision.cost());
+    curves.emplace_back(absl::StrCat("guard/sparsity/", decision.edge()), decision.sparsity_after());
   }
   return curves;
 }

@@ -27,10 +27,11 @@ struct MetricsLine {
   int64_t steps = 0;     // completed
   double logloss = 0;    // of the samples since the previous line, before the update of their step; NaN is written as null
   double auc = 0;
-  double samples_per_second = 0;  // since the previous line
-  WireBytes wire_bytes;           // in all
-  std::vector<CodecLine> codecs;  // since the previous line, of worker 0
-  double wait_seconds = 0;        // in all, of all workers together
+  double samples_per_second = 0;         // since the previous line
+  WireBytes wire_bytes;                  // in all
+  std::vector<CodecLine> codecs;         // since the previous line, of worker 0
+  std::vector<GuardDecision> decisions;  // since the previous line, of all workers; left out when there is none
+  double wait_seconds = 0;               // in all, of all workers together
 };
 
 // result.json. A field without a comment is what MetricsLine says, at the end.

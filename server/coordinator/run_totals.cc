@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kCodecsMax = 2 * size_t{kTablesMax} + 4096;  // lookup and push of every table, and layers
 constexpr size_t kCodecNameBytesMax = 256;
+constexpr size_t kDecisionsMax = 65536;  // of one line
 
 bool IsHistogram(const google::protobuf::RepeatedField<uint32_t>& bins) { return bins.empty() || bins.size() == kScoreBins; }
 
@@ -21,6 +22,11 @@ absl::Status Check(const WorkerProgress& progress) {
   }
   if (static_cast<size_t>(progress.codecs_size()) > kCodecsMax)
     return absl::InvalidArgumentError(absl::StrCat("at most ", kCodecsMax, " codecs report"));
+  for (const GuardDecision& decision : progress.decisions()) {
+    if (decision.edge().size() > kCodecNameBytesMax) {
+      return absl::InvalidArgumentError(absl::StrCat("a guarded edge has at most ", kCodecNameBytesMax, " bytes"));
+    }
+  }
   for (const CodecReport& codec : progress.codecs()) {
     if (codec.edge().size() > kCodecNameBytesMax || codec.name().size() > kCodecNameBytesMax) {
       return absl::InvalidArgumentError(absl::StrCat("a codec's edge and name have at most ", kCodecNameBytesMax, " bytes"));
@@ -76,6 +82,7 @@ absl::Status RunTotals::Add(const Beat& beat, const WorkerProgress& progress) {
   worker.wait_seconds = progress.wait_seconds();
   worker.wire_bytes = progress.wire_bytes();
   AddWindow(progress.window(), beat.now);
+  AddDecisions(progress.decisions());
   if (beat.rank == 0) {
     for (const CodecReport& codec : progress.codecs()) AddCodec(codec);
   }
@@ -107,7 +114,14 @@ void RunTotals::AddCodec(const CodecReport& report) {
   sum.set_kept(kept);
 }
 
+void RunTotals::AddDecisions(const google::protobuf::RepeatedPtrField<GuardDecision>& decisions) {
+  for (const GuardDecision& decision : decisions) {
+    if (line_decisions_.size() < kDecisionsMax) line_decisions_.push_back(decision);
+  }
+}
+
 void RunTotals::AddLeave(const LeaveRequest& request) {
+  AddDecisions(request.decisions());
   Worker& worker = workers_[request.index()];
   worker.phase = WorkerProgress::PHASE_DONE;
   worker.samples = request.samples();
@@ -177,6 +191,7 @@ RunTotals::Line RunTotals::TakeLine() {
     taken.codecs.push_back(std::move(line));
   }
   line_codecs_.clear();
+  taken.decisions = std::exchange(line_decisions_, {});
   taken.quality = std::exchange(line_, QualityWindow());
   taken.last_window = std::exchange(line_last_window_, absl::InfinitePast());
   return taken;

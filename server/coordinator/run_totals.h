@@ -80,8 +80,10 @@ class RunTotals {
     QualityWindow quality;
     absl::Time last_window = absl::InfinitePast();  // arrival; InfinitePast: none
     std::vector<CodecLine> codecs;                  // of worker 0
+    std::vector<GuardDecision> decisions;           // of all workers
   };
   uint64_t line_samples() const { return line_.samples(); }
+  size_t line_decisions() const { return line_decisions_.size(); }
   Line TakeLine();
 
  private:
@@ -98,6 +100,7 @@ class RunTotals {
   };
   void AddWindow(const TrainingWindow& window, absl::Time now);
   void AddCodec(const CodecReport& report);
+  void AddDecisions(const google::protobuf::RepeatedPtrField<GuardDecision>& decisions);
 
   std::vector<Worker> workers_;  // by rank
   QualityWindow last_second_;
@@ -106,6 +109,7 @@ class RunTotals {
   QualityWindow line_;
   absl::Time line_last_window_ = absl::InfinitePast();
   std::map<std::pair<std::string, std::string>, CodecReport> line_codecs_;  // by edge and name; entries and kept are sums
+  std::vector<GuardDecision> line_decisions_;
 };
 
 }  // namespace weir::server

@@ -96,12 +96,26 @@ Json CodecsJson(const MetricsSeries& metrics) {
   return codecs;
 }
 
+Json GuardJson(const std::vector<GuardFinding>& guard) {
+  Json findings = Json::array();
+  for (const GuardFinding& finding : guard) {
+    findings.push_back({{"worker", finding.worker},
+                        {"step", finding.step},
+                        {"edge", finding.edge},
+                        {"cost", Rounded(finding.cost)},
+                        {"before", finding.sparsity_before},
+                        {"after", finding.sparsity_after}});
+  }
+  return findings;
+}
+
 // JSON that cannot end the script element that it stands in, whatever names and configuration hold.
 std::string DataOf(const RunFolder& run) {
   Json data = {
       {"result", ResultJson(run.result)},
       {"course", CourseJson(run.metrics)},
       {"codecs", CodecsJson(run.metrics)},
+      {"guard", GuardJson(run.guard)},
       {"teacher", nullptr},
       {"config", run.config},
   };

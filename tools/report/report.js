@@ -1,6 +1,6 @@
 // The page: what the data says, put into tiles, tables and charts. Everything from files becomes text nodes, never markup.
 
-const {result, course, codecs, teacher, config} = JSON.parse(document.getElementById("data").textContent);
+const {result, course, codecs, guard, teacher, config} = JSON.parse(document.getElementById("data").textContent);
 const perSample = (bytes) => result.samples ? bytes / result.samples : NaN;
 
 // How far the model is from the teacher, which nothing can beat but by luck.
@@ -141,6 +141,30 @@ function codecCharts() {
   if (!codecs.length) place("codecs").hidden = true;
 }
 
+const DECISIONS_SHOWN = 40;
+
+function guardSection() {
+  if (!guard.length) return void (place("guard").hidden = true);
+  const parent = place("guard").querySelector(".charts");
+  const own = guard.filter((finding) => finding.worker === 0);
+  const edges = [...new Set(own.map((finding) => finding.edge))];
+  const steps = [...new Set(own.map((finding) => finding.step))].sort((a, b) => a - b);
+  const axis = {x: steps, xUnit: "count", xTitle: "steps", xWord: "steps"};
+  const series = (value) => edges.map((edge) => {
+    const at = new Map(own.filter((finding) => finding.edge === edge).map((finding) => [finding.step, value(finding)]));
+    return {name: edge, color: color(edge === "lookup" ? "lookup_reply" : edge), values: steps.map((step) => at.get(step) ?? null)};
+  });
+  new Chart(parent, {title: "cost of compression", subtitle: "share of the log-loss, by edge", ...axis, unit: "share", series: series((finding) => finding.cost)});
+  new Chart(parent, {title: "density let through", subtitle: "1 − sparsity, by edge", ...axis, unit: "share", log: true, series: series((finding) => 1 - finding.after)});
+  const changes = guard.filter((finding) => finding.before !== finding.after);
+  const rows = changes.slice(0, DECISIONS_SHOWN).map((finding) => ({cells: [countText(finding.step), String(finding.worker), finding.edge,
+    finding.cost === null ? "–" : (100 * finding.cost).toFixed(3) + " %", percentText(1 - finding.before), percentText(1 - finding.after)]}));
+  place("decisions").append(table(["step", "worker", "edge", "cost", "density before", "density after"], rows));
+  if (changes.length > DECISIONS_SHOWN) {
+    place("decisions").append(element("p", {class: "note"}, `and ${changes.length - DECISIONS_SHOWN} more, in metrics.jsonl`));
+  }
+}
+
 function details() {
   place("config").textContent = config;
   const rows = Object.entries(result).filter(([name]) => name !== "edges")
@@ -160,4 +184,5 @@ if (course.samples.length) {
   for (const id of ["speed", "codecs"]) place(id).hidden = true;
   place("learning").querySelector(".note").textContent = "The run was over before its first line of metrics: there is nothing to plot.";
 }
+guardSection();
 details();

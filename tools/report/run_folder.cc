@@ -177,7 +177,26 @@ absl::Status ReadCodecs(const Json& list, Source source, MetricsSeries* series, 
   return absl::OkStatus();
 }
 
-absl::Status ReadMetricsLine(absl::string_view line, Source source, MetricsSeries* series) {
+// A line without findings does not have the list.
+absl::Status ReadGuard(const Json& line, Source source, std::vector<GuardFinding>* guard) {
+  const auto list = line.find("decisions");
+  if (list == line.end()) return absl::OkStatus();
+  if (!list->is_array()) return absl::DataLossError(absl::StrCat(source.path, ":", source.line, ": field `decisions` is no list"));
+  for (const Json& item : *list) {
+    if (!item.is_object()) {
+      return absl::DataLossError(absl::StrCat(source.path, ":", source.line, ": `decisions` holds something that is no object"));
+    }
+    Fields fields(item, source, "decisions.");
+    const GuardFinding finding = {
+        fields.Count("worker"),           fields.Count("step"),           fields.Text("edge"), fields.NumberOrNan("cost"),
+        fields.Number("sparsity_before"), fields.Number("sparsity_after")};
+    WEIR_RETURN_IF_ERROR(fields.status());
+    if (guard->size() < kGuardFindingsMax) guard->push_back(finding);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadMetricsLine(absl::string_view line, Source source, RunFolder* run) {
   WEIR_ASSIGN_OR_RETURN(const Json json, ParseObject(line, source));
   Fields fields(json, source);
   MetricsPoint point;
@@ -191,19 +210,19 @@ absl::Status ReadMetricsLine(absl::string_view line, Source source, MetricsSerie
   point.wire_bytes = fields.Bytes("wire_bytes");
   const Json* codecs = fields.Find("codecs");
   WEIR_RETURN_IF_ERROR(fields.status());
-  WEIR_RETURN_IF_ERROR(ReadCodecs(*codecs, source, series, &point));
-  series->Append(std::move(point));
-  return absl::OkStatus();
+  WEIR_RETURN_IF_ERROR(ReadCodecs(*codecs, source, &run->metrics, &point));
+  run->metrics.Append(std::move(point));
+  return ReadGuard(json, source, &run->guard);
 }
 
-absl::Status ReadMetrics(const std::string& path, MetricsSeries* series) {
+absl::Status ReadMetrics(const std::string& path, RunFolder* run) {
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> reader, LineReader::Open(path));
   absl::string_view line;
   for (;;) {
     const uint64_t number = reader->line_number();
     WEIR_ASSIGN_OR_RETURN(const bool more, reader->Next(&line));
     if (!more) return absl::OkStatus();
-    WEIR_RETURN_IF_ERROR(ReadMetricsLine(line, {path, number}, series));
+    WEIR_RETURN_IF_ERROR(ReadMetricsLine(line, {path, number}, run));
   }
 }
 
@@ -224,7 +243,7 @@ absl::StatusOr<RunFolder> ReadRunFolder(const std::string& run_dir) {
   RunFolder run;
   WEIR_ASSIGN_OR_RETURN(run.config, ReadSmallFile(PathOf(run_dir, "job.yaml")));
   WEIR_ASSIGN_OR_RETURN(run.result, ReadRunResult(run_dir));
-  WEIR_RETURN_IF_ERROR(ReadMetrics(PathOf(run_dir, "metrics.jsonl"), &run.metrics));
+  WEIR_RETURN_IF_ERROR(ReadMetrics(PathOf(run_dir, "metrics.jsonl"), &run));
   const std::string teacher_path = PathOf(run_dir, "teacher.json");
   if (!std::filesystem::exists(teacher_path)) return run;
   WEIR_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(teacher_path));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/report/metrics_series.h"
@@ -43,10 +44,22 @@ struct Teacher {
   uint64_t rows = 0;
 };
 
+// What the quality guard of a worker found on one edge, and what it did.
+struct GuardFinding {
+  uint64_t worker = 0;
+  uint64_t step = 0;
+  std::string edge;
+  double cost = 0;  // share of the log-loss
+  double sparsity_before = 0;
+  double sparsity_after = 0;
+};
+inline constexpr size_t kGuardFindingsMax = 10000;  // of a run that are read, the first ones
+
 struct RunFolder {
   std::string config;  // job.yaml as it is
   RunResult result;
   MetricsSeries metrics;
+  std::vector<GuardFinding> guard;
   std::optional<Teacher> teacher;
 };
 
