@@ -9,14 +9,14 @@
 namespace weir::worker {
 
 struct EdgeGuardOptions {
-  double bound = 0.001;   // cost that an edge may have
-  uint32_t window = 4;    // probes of one decision
+  double bound = 0.001;  // cost that an edge may have
+  uint32_t window = 4;   // probes of one decision
   double window_steps = 4;
   double sparsity = 0.9;  // that the job asks for
 };
 
-// Single-threaded. The edge keeps `factor` times the density that the job asks for. It begins whole (factor 1 / density): the first steps move
-// everything, and what they hold back costs most. After each window of probes:
+// Single-threaded. The edge keeps `factor` times the density that the job asks for. It begins whole (factor 1 / density): the first steps
+// move everything, and what they hold back costs most. After each window of probes:
 //
 //   median above the bound   whole again, so that everything held back goes out; the factor that failed, times 4, becomes the least one
 //   below half of it         calm. After 1 / density steps of calm (so long it takes until about everything was sent once, and what is held

@@ -142,8 +142,8 @@ bool QualityGuard::Judge(const Finding& finding, int64_t step, EdgeGuard* guard)
   decision.set_sparsity_after(verdict->sparsity_after);
   parts_.progress->AddDecision(decision);
   if (verdict->sparsity_before == verdict->sparsity_after) return false;
-  spdlog::info("step {}: {} compression costs {:.3f} % of the log-loss, compression.guard.bound is {:.3f} %: sparsity {:.6g} -> {:.6g}", step,
-               finding.edge, 100 * verdict->cost, 100 * job_.compression().guard().bound(), verdict->sparsity_before,
+  spdlog::info("step {}: {} compression costs {:.3f} % of the log-loss, compression.guard.bound is {:.3f} %: sparsity {:.6g} -> {:.6g}",
+               step, finding.edge, 100 * verdict->cost, 100 * job_.compression().guard().bound(), verdict->sparsity_before,
                verdict->sparsity_after);
   return true;
 }

@@ -87,8 +87,7 @@ class FakeReducer final : public DenseReducer {
   std::vector<double> factors;
 };
 
-constexpr char kLookup[] =
-    "lookup: {method: dct, scope: change, sparsity: 0.9, values: int8}, push: {method: none}, dense: {method: none}";
+constexpr char kLookup[] = "lookup: {method: dct, scope: change, sparsity: 0.9, values: int8}, push: {method: none}, dense: {method: none}";
 constexpr char kPush[] = "lookup: {method: none}, push: {method: dct, sparsity: 0.9}, dense: {method: none}";
 constexpr char kDense[] = "lookup: {method: none}, push: {method: none}, dense: {method: dct, sparsity: 0.9}";
 
@@ -193,8 +192,8 @@ TEST_F(QualityGuardTest, NothingHeldBackCostsNothing) {
   EXPECT_EQ(Decisions()[0].cost(), 0);
 }
 
-// SGD with rate 0.5 over 8 samples of all workers; the other worker is taken to hold back as much. Parameters and gradients are left as they
-// were.
+// SGD with rate 0.5 over 8 samples of all workers; the other worker is taken to hold back as much. Parameters and gradients are left as
+// they were.
 TEST_F(QualityGuardTest, DenseCostIsWhatHeldBackGradientsWouldBring) {
   Make(kDense);
   reducer_.held_back = {1.6f, 0};
