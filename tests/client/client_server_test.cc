@@ -208,5 +208,46 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"change", "{lookup: {method: dct, scope: change, sparsity: 0.9}, push: {method: dct, sparsity: 0.9}}"}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
+// Young rows are followed closely: the density of changes begins at 1 and falls by equal ratios to the job's. A factor multiplies it.
+class ChangeDensityTest : public ProbeTest {
+ protected:
+  static constexpr uint32_t kRows = 100;
+
+  // The density of step `step`, in which every entry of every row has changed.
+  double DensityOf(int64_t step) {
+    std::vector<FeatureKeys> features(1);
+    for (Key key = 0; key < kRows; ++key) features[0].keys.push_back(key);
+    static_cast<void>(bags_[0]->TakeStats());
+    std::vector<float> gradient(kRows * kDim);  // no two are equal
+    for (float& value : gradient) value = std::normal_distribution<float>()(random_);
+    Step(0, step, kRows, features, gradient);
+    Step(1, step, 0, {}, {});
+    for (const CodecStats& stats : bags_[0]->TakeStats()) {
+      if (stats.edge == "lookup") return static_cast<double>(stats.stats.kept) / static_cast<double>(stats.stats.entries);
+    }
+    return -1;
+  }
+};
+
+TEST_P(ChangeDensityTest, FallsOverTheWarmUp) {
+  DensityOf(0);                               // new rows travel whole
+  const double entry = 2.0 / (kRows * kDim);  // each of two servers rounds up, and keeps what the threshold is
+  EXPECT_NEAR(DensityOf(1), std::pow(0.1, 0.25), 2 * entry);
+  EXPECT_NEAR(DensityOf(2), std::pow(0.1, 0.5), 2 * entry);
+  EXPECT_NEAR(DensityOf(3), std::pow(0.1, 0.75), 2 * entry);
+  EXPECT_NEAR(DensityOf(4), 0.1, 2 * entry);
+  EXPECT_NEAR(DensityOf(5), 0.1, 2 * entry);
+  bags_[0]->SetLookupDensityFactor(4);
+  EXPECT_NEAR(DensityOf(6), 0.4, 2 * entry);
+  bags_[0]->SetLookupDensityFactor(40);
+  EXPECT_NEAR(DensityOf(7), 1, 2 * entry);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, ChangeDensityTest,
+                         testing::Values(Case{
+                             "change",
+                             "{lookup: {method: dct, scope: change, sparsity: 0.9, values: fp32, warmup_steps: 4}, push: {method: none}}"}),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
 }  // namespace
 }  // namespace weir::client
