@@ -13,6 +13,7 @@
 #include "base/key.h"
 #include "client/embedding_client.h"
 #include "compression/dct_layer.h"
+#include "compression/frame.h"
 #include "proto/data_service.pb.h"
 #include "proto/job.pb.h"
 
@@ -47,11 +48,18 @@ class BagsPush {
   virtual absl::Status Wait() = 0;
 };
 
-// What a codec did since it was asked last, for each table.
+// What a codec did and what travelled since it was asked last, for each table.
 struct CodecStats {
   std::string edge;  // "lookup" or "push"
-  std::string name;  // table
-  compression::DctStats stats;
+  std::string name;  // table; "pooled" in sample scope, "guard" for probes
+  compression::DctStats stats = {};
+  uint64_t key_bytes = 0;              // keys, numbers of held rows, bags
+  compression::FrameBytes bytes = {};  // of frames, both directions
+  double seconds = 0;                  // spent encoding and decoding
+
+  // Counts, bytes and seconds add up; thresholds and norms are those of the later one.
+  void Add(const CodecStats& later);
+  bool empty() const { return stats.entries == 0 && key_bytes + bytes.header == 0; }
 };
 
 // One thread at a time.

@@ -68,10 +68,12 @@ absl::Status Client::Lookup(uint32_t table, absl::Span<const Key> keys, absl::Sp
   WEIR_ASSIGN_OR_RETURN(const RoutedTable routed, RouteTable(*servers_, table, keys, rows.size()));
   const RowStep step = routed.Step(0, 0);
   LookupCalls calls(servers_.get());
-  WEIR_RETURN_IF_ERROR(StartRowLookups(*servers_, step, RowAnswer(), &calls));
+  CodecStats not_asked_for;
+  const absl::Span<CodecStats> stats = absl::MakeSpan(&not_asked_for, 1);
+  WEIR_RETURN_IF_ERROR(StartRowLookups(*servers_, step, RowAnswer(), &calls, stats));
   WEIR_RETURN_IF_ERROR(calls.Wait());
   std::vector<float> unique(routed.keys().keys.size() * routed.dim);
-  WEIR_RETURN_IF_ERROR(ReadRows(*servers_, step, calls, absl::MakeSpan(unique), initial));
+  WEIR_RETURN_IF_ERROR(ReadRows(*servers_, step, calls, absl::MakeSpan(unique), initial, stats));
   for (size_t i = 0; i < keys.size(); ++i) {
     const float* const row = unique.data() + size_t{routed.keys().slot_of[i]} * routed.dim;
     std::copy(row, row + routed.dim, rows.data() + i * routed.dim);
@@ -98,7 +100,8 @@ absl::Status Client::Push(int64_t step, uint32_t samples, uint32_t table, absl::
   WEIR_RETURN_IF_ERROR(encoder->Encode({table, routed.keys().keys, sums, slice_ends}, &frames));
   const RowStep row_step = routed.Step(step, samples);
   PushCalls calls(servers_.get());
-  StartRowPushes(*servers_, row_step, PushKeys::kSend, std::move(frames), &calls);
+  CodecStats not_asked_for;
+  StartRowPushes(*servers_, row_step, PushKeys::kSend, std::move(frames), &calls, absl::MakeSpan(&not_asked_for, 1));
   WEIR_RETURN_IF_ERROR(WaitForRowPushes(row_step, &calls));
   if (refused == nullptr) return ReportRefused(*servers_, step, calls);
   WEIR_ASSIGN_OR_RETURN(RefusedRows left_out, CollectRefused(*servers_, calls));

@@ -64,14 +64,7 @@ class DctEncoder : public PushEncoder {
     return rows_[table] == nullptr ? absl::Span<const float>() : rows_[table]->residual(key);
   }
 
-  std::vector<CodecStats> TakeStats() override {
-    std::vector<CodecStats> taken;
-    for (size_t table = 0; table < stats_.size(); ++table) {
-      if (stats_[table].entries == 0) continue;
-      taken.push_back({"push", tables_[table].name, std::exchange(stats_[table], compression::DctStats())});
-    }
-    return taken;
-  }
+  compression::DctStats TakeStats(uint32_t table) override { return std::exchange(stats_[table], compression::DctStats()); }
 
  private:
   absl::Status EncodeSlices(const RowGradients& gradients, std::vector<std::string>* frames) override {

@@ -46,8 +46,8 @@ class PushEncoder {
   virtual void SetDensityFactor(double factor) { static_cast<void>(factor); }
   // What a row's gradients have left to be sent: dim values, sums over samples; empty when nothing.
   virtual absl::Span<const float> residual(uint32_t table, Key key) const;
-  // Empty where nothing is dropped.
-  virtual std::vector<CodecStats> TakeStats() { return {}; }
+  // Of a table since it was asked for last; without entries where nothing is dropped.
+  virtual compression::DctStats TakeStats(uint32_t table) { return static_cast<void>(table), compression::DctStats(); }
 
  protected:
   PushEncoder(absl::Span<const TableInfo> tables, uint32_t dim) : tables_(tables), dim_(dim) {}

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/bag_batch.h"
 #include "client/call_splitter.h"
@@ -53,6 +55,7 @@ class RowLookup : public BagsLookup {
   std::unique_ptr<StepMemory> memory_;
   const int64_t step_;
   const LookupRequest::Purpose purpose_;
+  std::vector<CodecStats> stats_;  // of each table of the step
   LookupCalls calls_;
 };
 
@@ -66,7 +69,8 @@ class RowPush : public BagsPush {
   friend class RowBags;
 
   RowBags* const bags_;
-  const RowStep step_;  // points into the lookup
+  const RowStep step_;             // points into the lookup
+  std::vector<CodecStats> stats_;  // of each table of the step
   PushCalls calls_;
   bool settled_ = false;
 };
@@ -80,8 +84,12 @@ class RowBags : public EmbeddingBags {
         method_(method),
         encoder_(std::move(encoder)),
         held_(std::move(held)),
-        router_(group->shard_map(), group->tables(), dim),
-        changes_(group->tables().size()) {}
+        router_(group->shard_map(), group->tables(), dim) {
+    for (const TableInfo& table : group->tables()) {
+      lookup_stats_.push_back({"lookup", table.name});
+      push_stats_.push_back({"push", table.name});
+    }
+  }
 
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                           absl::Span<const FeatureKeys> features) override;
@@ -98,7 +106,7 @@ class RowBags : public EmbeddingBags {
   bool ForChanges(LookupRequest::Purpose purpose) const { return held_ != nullptr && purpose == LookupRequest::PURPOSE_TRAIN; }
   double SparsityAt(int64_t step) const;
   bool GatherHeldBack(const BagBatch& batch);
-  absl::Status EncodeGradients(const RowStep& step, const BagBatch& batch, std::vector<std::string>* frames);
+  absl::Status EncodeGradients(RowPush* push, const BagBatch& batch, std::vector<std::string>* frames);
 
   const ServerGroup* const group_;
   const uint32_t dim_;
@@ -106,8 +114,10 @@ class RowBags : public EmbeddingBags {
   const std::unique_ptr<PushEncoder> encoder_;
   const std::unique_ptr<HeldTables> held_;
   BagRouter router_;
-  double lookup_factor_ = 1;                    // of the density of changes
-  std::vector<compression::DctStats> changes_;  // of each table, since TakeStats
+  double lookup_factor_ = 1;  // of the density of changes
+  // Since TakeStats: of each table, and of probes.
+  std::vector<CodecStats> lookup_stats_, push_stats_;
+  CodecStats probe_stats_ = {"lookup", "guard"};
   std::vector<std::unique_ptr<StepMemory>> spare_;
   std::vector<float> rows_;  // of the lookup or push that is being worked on
 };
@@ -129,14 +139,16 @@ absl::Status RowLookup::Wait(absl::Span<float> pooled) {
   if (pooled.size() != size) return absl::InvalidArgumentError(absl::StrCat(pooled.size(), " pooled values, not ", size));
   WEIR_RETURN_IF_ERROR(calls_.Wait());
   bags_->rows_.resize(batch.rows * bags_->dim_);
-  std::vector<compression::DctStats> changes(batch.tables.size());
-  WEIR_RETURN_IF_ERROR(ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), nullptr, absl::MakeSpan(changes)));
-  for (size_t i = 0; i < changes.size(); ++i) AddStats(changes[i], &bags_->changes_[batch.tables[i].table]);
+  WEIR_RETURN_IF_ERROR(ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), nullptr, absl::MakeSpan(stats_)));
+  for (size_t i = 0; i < stats_.size() && purpose_ == LookupRequest::PURPOSE_TRAIN; ++i) {
+    if (stats_[i].stats.entries > 0) stats_[i].stats.density_asked = 1 - bags_->SparsityAt(step_);
+    bags_->lookup_stats_[batch.tables[i].table].Add(stats_[i]);
+  }
   PoolRows(batch, bags_->dim_, bags_->rows_, pooled);
   return absl::OkStatus();
 }
 
-RowPush::RowPush(RowBags* bags, const RowStep& step) : bags_(bags), step_(step), calls_(bags->group_) {}
+RowPush::RowPush(RowBags* bags, const RowStep& step) : bags_(bags), step_(step), stats_(step.tables.size()), calls_(bags->group_) {}
 
 RowPush::~RowPush() {
   if (!settled_) bags_->encoder_->Rollback();
@@ -150,15 +162,21 @@ absl::Status RowPush::Wait() {
     return status;
   }
   bags_->encoder_->Commit();
+  for (size_t i = 0; i < stats_.size(); ++i) bags_->push_stats_[step_.tables[i].table].Add(stats_[i]);
   return ReportRefused(*bags_->group_, step_.step, calls_);
 }
 
 std::vector<CodecStats> RowBags::TakeStats() {
-  std::vector<CodecStats> taken = encoder_->TakeStats();
-  for (size_t table = 0; table < changes_.size(); ++table) {
-    if (changes_[table].entries == 0) continue;
-    taken.push_back({"lookup", group_->tables()[table].name, std::exchange(changes_[table], compression::DctStats())});
+  std::vector<CodecStats> taken;
+  const auto take = [&taken](CodecStats* sum) {
+    if (!sum->empty()) taken.push_back(std::exchange(*sum, {sum->edge, sum->name}));
+  };
+  for (size_t table = 0; table < push_stats_.size(); ++table) {
+    push_stats_[table].stats = encoder_->TakeStats(static_cast<uint32_t>(table));
+    take(&push_stats_[table]);
+    take(&lookup_stats_[table]);
   }
+  take(&probe_stats_);
   return taken;
 }
 
@@ -184,7 +202,8 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, L
   answer.reply = reply;
   answer.sparsity = SparsityAt(step);
   answer.values = method_.values;
-  WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, lookup->View(), answer, &lookup->calls_));
+  lookup->stats_.resize(lookup->memory_->batch.tables.size());
+  WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, lookup->View(), answer, &lookup->calls_, absl::MakeSpan(lookup->stats_)));
   return lookup;
 }
 
@@ -216,7 +235,10 @@ absl::StatusOr<EmbeddingBags::ProbedRows> RowBags::Probe(const ProbeRequest& req
                         StartLookup(request.step, LookupRequest::PURPOSE_EVALUATE, request.samples, request.features));
   probed.pooled.resize(size_t{request.samples} * request.features.size() * dim_);
   WEIR_RETURN_IF_ERROR(lookup->Wait(absl::MakeSpan(probed.pooled)));
-  const RowLookup& rows = static_cast<const RowLookup&>(*lookup);
+  RowLookup& rows = static_cast<RowLookup&>(*lookup);
+  const absl::Cleanup count = [this, &rows] {
+    for (const CodecStats& stats : rows.stats_) probe_stats_.Add(stats);
+  };
   const BagBatch& batch = rows.memory_->batch;
   if (!GatherHeldBack(batch)) return probed;
 
@@ -224,16 +246,17 @@ absl::StatusOr<EmbeddingBags::ProbedRows> RowBags::Probe(const ProbeRequest& req
   answer.what_if_gradients = rows_;
   answer.what_if_samples = request.step_samples;
   LookupCalls calls(group_);
-  WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, rows.View(), answer, &calls));
+  WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, rows.View(), answer, &calls, absl::MakeSpan(rows.stats_)));
   WEIR_RETURN_IF_ERROR(calls.Wait());
-  WEIR_RETURN_IF_ERROR(ReadRows(*group_, rows.View(), calls, absl::MakeSpan(rows_), nullptr));
+  WEIR_RETURN_IF_ERROR(ReadRows(*group_, rows.View(), calls, absl::MakeSpan(rows_), nullptr, absl::MakeSpan(rows.stats_)));
   probed.what_if.resize(probed.pooled.size());
   PoolRows(batch, dim_, rows_, absl::MakeSpan(probed.what_if));
   return probed;
 }
 
 // Frames in the order of the parts' runs; the encoder takes one table after the other.
-absl::Status RowBags::EncodeGradients(const RowStep& step, const BagBatch& batch, std::vector<std::string>* frames) {
+absl::Status RowBags::EncodeGradients(RowPush* push, const BagBatch& batch, std::vector<std::string>* frames) {
+  const RowStep& step = push->step_;
   std::vector<std::vector<uint32_t>> slice_ends(step.tables.size());
   std::vector<std::vector<size_t>> frame_of_slice(step.tables.size());
   size_t runs = 0;
@@ -250,7 +273,9 @@ absl::Status RowBags::EncodeGradients(const RowStep& step, const BagBatch& batch
     if (table.keys.keys.empty()) continue;
     const absl::Span<const float> values = absl::MakeConstSpan(rows_).subspan(table.first_row * dim_, table.keys.keys.size() * dim_);
     slices.clear();
+    const absl::Time begin = absl::Now();
     WEIR_RETURN_IF_ERROR(encoder_->Encode({table.table, table.keys.keys, values, slice_ends[i]}, &slices));
+    push->stats_[i].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
     for (size_t slice = 0; slice < slices.size(); ++slice) (*frames)[frame_of_slice[i][slice]] = std::move(slices[slice]);
   }
   return absl::OkStatus();
@@ -266,8 +291,8 @@ absl::StatusOr<std::unique_ptr<BagsPush>> RowBags::StartPush(BagsLookup* lookup,
   SumGradients(batch, dim_, gradient, absl::MakeSpan(rows_));
   auto push = std::make_unique<RowPush>(this, of->View());
   std::vector<std::string> frames;
-  WEIR_RETURN_IF_ERROR(EncodeGradients(push->step_, batch, &frames));
-  StartRowPushes(*group_, push->step_, method_.push_keys, std::move(frames), &push->calls_);
+  WEIR_RETURN_IF_ERROR(EncodeGradients(push.get(), batch, &frames));
+  StartRowPushes(*group_, push->step_, method_.push_keys, std::move(frames), &push->calls_, absl::MakeSpan(push->stats_));
   return push;
 }
 

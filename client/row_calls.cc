@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/held_calls.h"
 #include "compression/frame.h"
@@ -22,7 +23,7 @@ void EncodeRun(const RowStep& step, const KeyRun& run, TableKeys* out) {
 }
 
 absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows, uint64_t* initial,
-                      absl::Span<compression::DctStats> changes) {
+                      absl::Span<CodecStats> stats) {
   if (reply.tables_size() != static_cast<int>(part.runs.size())) {
     return absl::InvalidArgumentError(absl::StrCat("answered ", reply.tables_size(), " tables, asked for ", part.runs.size()));
   }
@@ -34,14 +35,18 @@ absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupRep
       return absl::InvalidArgumentError(absl::StrCat("answered ", answer.initial(), " initial rows of table ", answer.table(),
                                                      ", asked for ", run.size(), " rows of table ", batch.table));
     }
+    const absl::Time begin = absl::Now();
     const absl::Span<float> target = rows.subspan((batch.first_row + run.begin) * step.dim, size_t{run.size()} * step.dim);
     const absl::Status status =
         step.held.empty() ? compression::DecodeInto(answer.frame(), target)
-                          : ReadHeldRun({batch, step.held[run.batch], part.server, run}, answer, step.dim, target, &changes[run.batch]);
+                          : ReadHeldRun({batch, step.held[run.batch], part.server, run}, answer, step.dim, target, &stats[run.batch].stats);
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("rows of table ", batch.table, ": ", status.message()));
     }
     if (initial != nullptr) *initial += answer.initial();
+    stats[run.batch].bytes += compression::FrameBytesOf(answer.frame());
+    stats[run.batch].bytes += compression::FrameBytesOf(answer.changes());
+    stats[run.batch].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
   }
   return absl::OkStatus();
 }
@@ -83,7 +88,8 @@ void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding co
   }
 }
 
-absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls) {
+absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls,
+                             absl::Span<CodecStats> stats) {
   std::vector<std::pair<uint32_t, LookupRequest>> requests;  // by server
   for (const CallPart& part : step.parts) {
     if (part.runs.empty()) continue;
@@ -102,10 +108,12 @@ absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, cons
       } else {
         EncodeHeldRun({step.tables[run.batch], step.held[run.batch], part.server, run}, keys);
       }
+      stats[run.batch].key_bytes += keys->keys().size() + keys->held().numbers().size();
       if (answer.what_if_gradients.empty()) continue;
       const size_t first = (step.tables[run.batch].first_row + run.begin) * step.dim;
       WEIR_RETURN_IF_ERROR(compression::EncodeDense(answer.what_if_gradients.subspan(first, size_t{run.size()} * step.dim),
                                                     compression::ValueType::kBf16, keys->mutable_what_if_gradients()));
+      stats[run.batch].bytes += compression::FrameBytesOf(keys->what_if_gradients());
     }
   }
   for (auto& [server, request] : requests) calls->Start(server, std::move(request));
@@ -113,18 +121,19 @@ absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, cons
 }
 
 absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,
-                      absl::Span<compression::DctStats> changes) {
+                      absl::Span<CodecStats> stats) {
   size_t call = 0;
   for (const CallPart& part : step.parts) {
     if (part.runs.empty()) continue;
-    if (absl::Status status = ReadPart(step, part, calls.reply(call++), rows, initial, changes); !status.ok()) {
+    if (absl::Status status = ReadPart(step, part, calls.reply(call++), rows, initial, stats); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(group.NameOf(part.server), ": ", status.message()));
     }
   }
   return absl::OkStatus();
 }
 
-void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys, std::vector<std::string> frames, PushCalls* calls) {
+void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys, std::vector<std::string> frames, PushCalls* calls,
+                    absl::Span<CodecStats> stats) {
   size_t frame = 0;
   for (const CallPart& part : step.parts) {
     PushRequest request = PushOf(group, step.step, step.samples, part);
@@ -137,6 +146,8 @@ void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys
         EncodeRun(step, run, gradients->mutable_keys());
       }
       gradients->set_frame(std::move(frames[frame++]));
+      stats[run.batch].key_bytes += gradients->keys().keys().size();
+      stats[run.batch].bytes += compression::FrameBytesOf(gradients->frame());
     }
     calls->Start(part.server, std::move(request));
   }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/call_splitter.h"
+#include "client/embedding_bags.h"
 #include "client/held_rows.h"
 #include "client/pending_calls.h"
 #include "client/server_group.h"
@@ -44,22 +45,25 @@ struct RowAnswer {
   uint64_t what_if_samples = 0;
 };
 
-// Starts a lookup of each part that has keys. INVALID_ARGUMENT: gradients that are not finite, or beyond bf16, in which they travel.
-absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls);
+// Starts a lookup of each part that has keys. Adds to `stats`, of each table of the step, the bytes of its keys. INVALID_ARGUMENT:
+// gradients that are not finite, or beyond bf16, in which they travel.
+absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls,
+                             absl::Span<CodecStats> stats);
 
 // Writes the rows of successful lookups (all rows of all tables x dim); adds to `initial`, when given, how many of them were initial
-// values, and to `changes`, needed with held rows, what travelled of each table of the step. Errors name the server: what it answered is
-// not what was asked for.
+// values, and to `stats`, of each table of the step, what travelled. Errors name the server: what it answered is not what was asked for.
 absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,
-                      absl::Span<compression::DctStats> changes = {});
+                      absl::Span<CodecStats> stats);
 
 enum class PushKeys {
   kSend,
   kTicket,  // a part that was looked up for training names its ticket instead
 };
 
-// Starts a push of every part; frames[i] belongs to run i, counted over all parts.
-void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys, std::vector<std::string> frames, PushCalls* calls);
+// Starts a push of every part; frames[i] belongs to run i, counted over all parts. Adds to `stats`, of each table of the step, what
+// travels.
+void StartRowPushes(const ServerGroup& group, const RowStep& step, PushKeys keys, std::vector<std::string> frames, PushCalls* calls,
+                    absl::Span<CodecStats> stats);
 
 // Waits for the calls of StartRowPushes. A server that does not hold a ticket (it says FAILED_PRECONDITION) gets the part again, with keys.
 absl::Status WaitForRowPushes(const RowStep& step, PushCalls* calls);

@@ -19,6 +19,14 @@
 namespace weir::client {
 namespace {
 
+// Of keys, and of which of them make up each bag.
+uint64_t KeyBytes(const LookupRequest& request) {
+  uint64_t bytes = 0;
+  for (const TableKeys& keys : request.tables()) bytes += keys.keys().size();
+  for (const FeatureBags& bags : request.bags()) bytes += bags.counts().size() + bags.indices().size();
+  return bytes;
+}
+
 class SampleBags;
 
 class SampleLookup : public BagsLookup {
@@ -67,8 +75,11 @@ class SampleBags : public EmbeddingBags {
   absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) override;
 
   std::vector<CodecStats> TakeStats() override {
-    if (stats_.entries == 0) return {};
-    return {{"lookup", "pooled", std::exchange(stats_, compression::DctStats())}};
+    std::vector<CodecStats> taken;
+    for (CodecStats* stats : {&lookup_stats_, &push_stats_}) {
+      if (!stats->empty()) taken.push_back(std::exchange(*stats, {stats->edge, stats->name}));
+    }
+    return taken;
   }
 
  private:
@@ -81,7 +92,9 @@ class SampleBags : public EmbeddingBags {
   const uint32_t dim_;
   const double sparsity_;
   BagRouter router_;
-  compression::DctStats stats_;  // since TakeStats
+  // Since TakeStats.
+  CodecStats lookup_stats_ = {"lookup", "pooled"};
+  CodecStats push_stats_ = {"push", "pooled"};
 };
 
 SampleLookup::SampleLookup(SampleBags* bags, int64_t step, LookupRequest::Purpose purpose)
@@ -97,8 +110,12 @@ absl::Status SampleLookup::Scatter(size_t part, const std::string& frame, absl::
     // A bag whose keys live on several servers is the sum of what they answer.
     pooled[size_t{bags[position / dim]} * dim + position % dim] += kept.values[i];
   }
-  bags_->stats_.entries += entries;
-  bags_->stats_.kept += kept.positions.size();
+  if (purpose_ == LookupRequest::PURPOSE_TRAIN) {
+    bags_->lookup_stats_.stats.entries += entries;
+    bags_->lookup_stats_.stats.kept += kept.positions.size();
+    bags_->lookup_stats_.stats.density_asked = 1 - bags_->sparsity_;
+    bags_->lookup_stats_.bytes += compression::FrameBytesOf(frame);
+  }
   masks_[part] = std::move(kept.positions);
   return absl::OkStatus();
 }
@@ -165,6 +182,7 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> SampleBags::StartLookup(int64_t step
     request.set_reply(LookupRequest::REPLY_POOLED_DCT);
     request.set_sparsity(sparsity_);
     FillPart(lookup->batch_, &part, &request);
+    if (purpose == LookupRequest::PURPOSE_TRAIN) lookup_stats_.key_bytes += KeyBytes(request);
     if (!part.bags.empty()) lookup->calls_.Start(part.call.server, std::move(request));
   }
   return lookup;
@@ -189,6 +207,7 @@ absl::StatusOr<std::unique_ptr<BagsPush>> SampleBags::StartPush(BagsLookup* look
     for (const uint32_t position : of->masks_[i]) values.push_back(gradient[size_t{part.bags[position / dim_]} * dim_ + position % dim_]);
     request.set_ticket(true);
     absl::Status status = compression::EncodeImplied(values, compression::ValueType::kFp32, request.mutable_pooled_frame());
+    push_stats_.bytes += compression::FrameBytesOf(request.pooled_frame());
     if (status.ok()) continue;
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
     const uint32_t bag = bad == values.end() ? 0 : part.bags[of->masks_[i][bad - values.begin()] / dim_];

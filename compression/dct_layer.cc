@@ -37,7 +37,8 @@ absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const
   renew_ = false;
   ++step_;
   pending_ = true;
-  stats_ = {gradient.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradient))};
+  stats_ = {gradient.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradient)),
+            1 - sparsity_};
   return absl::OkStatus();
 }
 

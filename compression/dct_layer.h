@@ -26,6 +26,7 @@ struct DctStats {
   double threshold = 0;
   double residual_norm = 0;  // L2, as it is when the encoding is committed; DctRows: of the rows of this call
   double gradient_norm = 0;  // L2 of the gradient as given
+  double density_asked = 0;  // 1 - sparsity; 0: the codec selects nothing
 };
 
 // A sparsity whose density is `factor`, at least 1, times as large, but never above 1. A factor of 1 gives the same bits.

@@ -80,7 +80,8 @@ absl::Status DctRows::Encode(absl::Span<const Key> keys, absl::Span<const float>
   if (refresh) renew_ = false;
   if (!keys.empty()) ++step_;
   pending_ = true;
-  stats_ = {gradients.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradients))};
+  stats_ = {gradients.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradients)),
+            1 - sparsity_};
   return absl::OkStatus();
 }
 

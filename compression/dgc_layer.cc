@@ -55,7 +55,12 @@ absl::Status DgcLayer::Encode(absl::Span<const float> gradient, uint32_t samples
   WEIR_RETURN_IF_ERROR(kept_.EncodeLargest(count, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames));
   ++step_;
   pending_ = true;
-  stats_ = {gradient.size(), kept_.size(), kept_.least(), std::sqrt(SumOfSquares(corrected_)), norm};
+  stats_ = {gradient.size(),
+            kept_.size(),
+            kept_.least(),
+            std::sqrt(SumOfSquares(corrected_)),
+            norm,
+            static_cast<double>(count) / static_cast<double>(gradient.size())};
   return absl::OkStatus();
 }
 

@@ -64,6 +64,22 @@ absl::Status EncodeImplied(absl::Span<const float> values, ValueType type, std::
 // them.
 absl::StatusOr<FrameHeader> DecodeHeader(absl::string_view frame);
 
+// What the bytes of a frame are for; they add up to its size.
+struct FrameBytes {
+  uint64_t header = 0;  // with the checksum
+  uint64_t mask = 0;
+  uint64_t values = 0;  // of int8: with the scales of their blocks
+
+  FrameBytes& operator+=(const FrameBytes& other) {
+    header += other.header;
+    mask += other.mask;
+    values += other.values;
+    return *this;
+  }
+};
+// Reads the header alone. A string that is no frame is all header; an empty one has no bytes.
+FrameBytes FrameBytesOf(absl::string_view frame);
+
 // Writes all entries, zeros where not kept. The frame's size must be out.size(); not for kImplied.
 absl::Status DecodeInto(absl::string_view frame, absl::Span<float> out);
 

@@ -231,6 +231,26 @@ absl::StatusOr<Frame> ParseWanted(absl::string_view bytes, bool implied, size_t 
 
 }  // namespace
 
+FrameBytes FrameBytesOf(absl::string_view frame) {
+  FrameBytes bytes;
+  bytes.header = frame.size();
+  if (frame.size() < kFramePrefixBytes + kFrameChecksumBytes) return bytes;
+  const uint8_t* const begin = reinterpret_cast<const uint8_t*>(frame.data());
+  const uint8_t* const end = begin + frame.size() - kFrameChecksumBytes;
+  uint64_t size = 0, kept = 0, block = kInt8Block;
+  const auto type = static_cast<ValueType>(begin[3]);
+  const uint8_t* at = ReadVarint(begin + kFramePrefixBytes, end, &size);
+  if (at != nullptr) at = ReadVarint(at, end, &kept);
+  if (at != nullptr && type == ValueType::kInt8) at = ReadVarint(at, end, &block);
+  if (at == nullptr || block == 0 || kept > frame.size()) return bytes;
+  const size_t values = ValuesBytes(type, kept, block);
+  if (values > static_cast<size_t>(end - at)) return bytes;
+  bytes.values = values;
+  bytes.mask = static_cast<uint64_t>(end - at) - values;
+  bytes.header = frame.size() - bytes.values - bytes.mask;
+  return bytes;
+}
+
 absl::StatusOr<FrameHeader> DecodeHeader(absl::string_view frame) {
   WEIR_ASSIGN_OR_RETURN(const Frame parsed, ParseFrame(frame));
   WEIR_RETURN_IF_ERROR(CheckMask(parsed));

@@ -36,7 +36,12 @@ absl::Status TopkLayer::Encode(absl::Span<const float> gradient, uint32_t, absl:
   frames->clear();
   WEIR_RETURN_IF_ERROR(kept_.EncodeLargest(count_, {slice_ends, 1}, values_, absl::MakeSpan(corrected_), frames));
   pending_ = true;
-  stats_ = {gradient.size(), kept_.size(), kept_.least(), std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradient))};
+  stats_ = {gradient.size(),
+            kept_.size(),
+            kept_.least(),
+            std::sqrt(SumOfSquares(corrected_)),
+            std::sqrt(SumOfSquares(gradient)),
+            static_cast<double>(count_) / static_cast<double>(gradient.size())};
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "proto/job_file.h"
 #include "tools/compare/compare.h"
 #include "tools/datagen/datagen.h"
+#include "tools/explain/explain.h"
 #include "tools/launch/launch_command.h"
 #include "tools/launch/stop_signals.h"
 #include "tools/report/report.h"
@@ -32,6 +33,7 @@ constexpr char kExamples[] = R"(First steps:
   weir launch examples/demo.yaml --set name=plain --set compression.lookup.method=plain \
       --set compression.push.method=plain --set compression.dense.method=none
   weir summary runs/demo runs/plain                   the two side by side
+  weir explain runs/demo                              where its bytes and milliseconds went
   weir compare examples/demo.yaml --vary compression.dense.sparsity=0.9,0.99,0.999
 Exit codes: 0 done, 1 error, 2 wrong usage, 130 and 143 stopped by Ctrl-C and SIGTERM.)";
 
@@ -124,6 +126,9 @@ int Main(int argc, char** argv) {
   CompareRequest comparison;
   CLI::App* const compare = AddCompareCommand(&app, &comparison);
 
+  ExplainRequest explained;
+  CLI::App* const explain = AddExplainCommand(&app, &explained);
+
   JobArguments printed;
   CLI::App* const job = app.add_subcommand("job", "Prints what a job file means, all defaults set, and its hash");
   AddJobArguments(job, &printed);
@@ -153,6 +158,7 @@ int Main(int argc, char** argv) {
     return RunStoppable([&](StopSignals* signals) { return Launch(request, signals); });
   }
   if (compare->parsed()) return RunStoppable([&](StopSignals* signals) { return Compare(comparison, signals); });
+  if (explain->parsed()) status = Explain(explained);
   if (job->parsed()) status = PrintJob(printed);
   if (rows->parsed()) status = CountRows(files);
   if (report->parsed()) status = WriteReports(runs);

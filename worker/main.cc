@@ -153,6 +153,8 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   leave.set_fingerprint(XXH3_64bits(model->parameters().data(), model->parameters().size() * sizeof(float)));
   leave.set_bad_rows(source.bad_rows() + test_source.bad_rows());
   leave.set_wait_seconds(progress->wait_seconds());
+  *leave.mutable_step_seconds() = progress->step_seconds();
+  for (CodecReport& report : progress->codec_totals()) *leave.add_codecs() = std::move(report);
   *leave.mutable_decisions() = progress->Take().decisions();
   return control->Leave(std::move(leave));
 }

@@ -61,7 +61,7 @@ class PeerReducer final : public DenseReducer {
         exchange_(exchange),
         options_(std::move(options)),
         codecs_(std::move(codecs)) {
-    stats_.resize(layers_.size());
+    for (const ParameterSlice& layer : layers_) stats_.push_back({"dense", layer.name});
     ExchangeOptions exchange_options;
     exchange_options.job_hash = options_.job_hash;
     exchange_options.rank = options_.rank;
@@ -79,7 +79,9 @@ class PeerReducer final : public DenseReducer {
     const absl::StatusOr<uint64_t> total = Exchange(step, deadline, &calls, gradients);
     for (size_t i = 0; i < codecs_.size(); ++i) {
       total.ok() ? codecs_[i]->Commit() : codecs_[i]->Rollback();
-      AddStats(i);
+      client::CodecStats last;
+      last.stats = codecs_[i]->stats();
+      stats_[i].Add(last);
     }
     return total;
   }
@@ -98,24 +100,12 @@ class PeerReducer final : public DenseReducer {
   }
 
   std::vector<client::CodecStats> TakeStats() override {
-    std::vector<client::CodecStats> taken;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      taken.push_back({"dense", layers_[i].name, stats_[i]});
-      stats_[i].entries = stats_[i].kept = 0;
-    }
+    std::vector<client::CodecStats> taken = stats_;
+    for (client::CodecStats& stats : stats_) stats = {stats.edge, stats.name};
     return taken;
   }
 
  private:
-  void AddStats(size_t layer) {
-    const compression::DctStats last = codecs_[layer]->stats();
-    const uint64_t entries = stats_[layer].entries + last.entries;
-    const uint64_t kept = stats_[layer].kept + last.kept;
-    stats_[layer] = last;
-    stats_[layer].entries = entries;
-    stats_[layer].kept = kept;
-  }
-
   absl::Status EncodeSlices(int64_t step, uint32_t samples, absl::Span<const float> gradients,
                             std::vector<std::unique_ptr<PeerCall>>* calls) {
     for (size_t i = 0; i < slices_.size(); ++i) {
@@ -138,6 +128,7 @@ class PeerReducer final : public DenseReducer {
           owners.push_back(owner);
         }
       }
+      const absl::Time begin = absl::Now();
       const absl::Status status =
           codecs_[layer]->Encode(gradients.subspan(layers_[layer].offset, layers_[layer].size), samples, ends, &frames);
       if (!status.ok()) {
@@ -145,7 +136,12 @@ class PeerReducer final : public DenseReducer {
         return absl::Status(status.code(),
                             absl::StrCat("gradient of layer ", layers_[layer].name, " at step ", step, ": ", status.message()));
       }
-      for (size_t i = 0; i < owners.size(); ++i) *(*calls)[owners[i]]->request.add_frames() = std::move(frames[i]);
+      for (size_t i = 0; i < owners.size(); ++i) {
+        // What a worker owns itself does not travel.
+        if (owners[i] != options_.rank) stats_[layer].bytes += compression::FrameBytesOf(frames[i]);
+        *(*calls)[owners[i]]->request.add_frames() = std::move(frames[i]);
+      }
+      stats_[layer].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
     }
     return absl::OkStatus();
   }
@@ -185,19 +181,23 @@ class PeerReducer final : public DenseReducer {
       const PeerCall& call = *(*calls)[owner];
       const std::string peer = absl::StrCat("worker ", owner, " at ", options_.peers[owner], ", dense reduction of step ", step);
       WEIR_RETURN_IF_ERROR(FromGrpc(call.status, peer));
-      WEIR_RETURN_IF_ERROR(DecodeSums(call.reply, slices_[owner], peer, gradients));
+      WEIR_RETURN_IF_ERROR(DecodeSums(call.reply, owner, peer, gradients));
     }
     return own.reply.samples();
   }
 
-  static absl::Status DecodeSums(const ReduceReply& reply, const Slice& slice, absl::string_view peer, absl::Span<float> gradients) {
+  absl::Status DecodeSums(const ReduceReply& reply, size_t owner, absl::string_view peer, absl::Span<float> gradients) {
+    const Slice& slice = slices_[owner];
     if (reply.frames_size() != static_cast<int>(slice.parts.size())) {
       return absl::DataLossError(absl::StrCat(peer, ": ", reply.frames_size(), " layers answered, ", slice.parts.size(), " asked"));
     }
     for (size_t i = 0; i < slice.parts.size(); ++i) {
       const Part& part = slice.parts[i];
+      const absl::Time begin = absl::Now();
       const absl::Status status = compression::DecodeInto(reply.frames(i), gradients.subspan(part.begin, part.end - part.begin));
       if (!status.ok()) return absl::Status(status.code(), absl::StrCat(peer, ": ", status.message()));
+      if (owner != options_.rank) stats_[part.layer].bytes += compression::FrameBytesOf(reply.frames(i));
+      stats_[part.layer].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
     }
     return absl::OkStatus();
   }
@@ -208,7 +208,7 @@ class PeerReducer final : public DenseReducer {
   const PeerReducerOptions options_;
   const Codecs codecs_;
   std::vector<std::unique_ptr<PeerService::Stub>> stubs_;
-  std::vector<compression::DctStats> stats_;
+  std::vector<client::CodecStats> stats_;  // of each layer, since TakeStats
   std::vector<float> held_back_;
 };
 

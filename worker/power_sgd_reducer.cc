@@ -50,7 +50,10 @@ class PowerSgdReducer final : public DenseReducer {
   std::vector<client::CodecStats> TakeStats() override {
     std::vector<client::CodecStats> taken;
     for (Layer& layer : layers_) {
-      taken.push_back({"dense", layer.slice.name, layer.stats});
+      client::CodecStats& stats = taken.emplace_back();
+      stats.edge = "dense";
+      stats.name = layer.slice.name;
+      stats.stats = layer.stats;
       layer.stats.entries = layer.stats.kept = 0;
     }
     return taken;

@@ -7,6 +7,26 @@
 #include "proto/control_client.h"
 
 namespace weir::worker {
+namespace {
+
+void AddTo(const client::CodecStats& added, CodecReport* report) {
+  report->set_edge(added.edge);
+  report->set_name(added.name);
+  report->set_key_bytes(report->key_bytes() + added.key_bytes);
+  report->set_mask_bytes(report->mask_bytes() + added.bytes.mask);
+  report->set_value_bytes(report->value_bytes() + added.bytes.values);
+  report->set_header_bytes(report->header_bytes() + added.bytes.header);
+  report->set_seconds(report->seconds() + added.seconds);
+  if (added.stats.entries == 0) return;
+  report->set_entries(report->entries() + added.stats.entries);
+  report->set_kept(report->kept() + added.stats.kept);
+  report->set_threshold(added.stats.threshold);
+  report->set_residual_norm(added.stats.residual_norm);
+  report->set_gradient_norm(added.stats.gradient_norm);
+  report->set_density_asked(added.stats.density_asked);
+}
+
+}  // namespace
 
 void Progress::SetPhase(WorkerProgress::Phase phase) {
   MutexLock lock(&mu_);
@@ -40,14 +60,8 @@ void Progress::AddStep(absl::Span<const float> logits, absl::Span<const float> l
 void Progress::AddCodecStats(const std::vector<client::CodecStats>& stats) {
   MutexLock lock(&mu_);
   for (const client::CodecStats& added : stats) {
-    CodecReport& report = codecs_[{added.edge, added.name}];
-    report.set_edge(added.edge);
-    report.set_name(added.name);
-    report.set_entries(report.entries() + added.stats.entries);
-    report.set_kept(report.kept() + added.stats.kept);
-    report.set_threshold(added.stats.threshold);
-    report.set_residual_norm(added.stats.residual_norm);
-    report.set_gradient_norm(added.stats.gradient_norm);
+    AddTo(added, &codecs_[{added.edge, added.name}]);
+    AddTo(added, &codec_totals_[{added.edge, added.name}]);
   }
 }
 
@@ -56,9 +70,10 @@ void Progress::AddDecision(const GuardDecision& decision) {
   *progress_.add_decisions() = decision;
 }
 
-void Progress::AddWait(absl::Duration wait) {
+void Progress::SetStepSeconds(const StepSeconds& seconds) {
   MutexLock lock(&mu_);
-  progress_.set_wait_seconds(progress_.wait_seconds() + absl::ToDoubleSeconds(wait));
+  step_seconds_ = seconds;
+  progress_.set_wait_seconds(seconds.lookup_wait() + seconds.push_wait() + seconds.reduce());
 }
 
 void Progress::SetBadRows(uint64_t rows) {
@@ -90,6 +105,18 @@ uint64_t Progress::samples() const {
 double Progress::wait_seconds() const {
   MutexLock lock(&mu_);
   return progress_.wait_seconds();
+}
+
+StepSeconds Progress::step_seconds() const {
+  MutexLock lock(&mu_);
+  return step_seconds_;
+}
+
+std::vector<CodecReport> Progress::codec_totals() const {
+  MutexLock lock(&mu_);
+  std::vector<CodecReport> totals;
+  for (const auto& [name, report] : codec_totals_) totals.push_back(report);
+  return totals;
 }
 
 }  // namespace weir::worker

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/mutex.h"
 #include "client/embedding_bags.h"
@@ -25,7 +24,8 @@ class Progress {
   void AddStep(absl::Span<const float> logits, absl::Span<const float> labels);
   void AddCodecStats(const std::vector<client::CodecStats>& stats);
   void AddDecision(const GuardDecision& decision);
-  void AddWait(absl::Duration wait);
+  // In all.
+  void SetStepSeconds(const StepSeconds& seconds);
   void SetBadRows(uint64_t rows);
 
   // All since the start, and the window, codec figures and decisions since the last call. Each of those is given out once.
@@ -33,12 +33,19 @@ class Progress {
 
   int64_t steps() const;
   uint64_t samples() const;
+  // Lookups, pushes and reductions waited for.
   double wait_seconds() const;
+  StepSeconds step_seconds() const;
+  // Every codec over the whole of training.
+  std::vector<CodecReport> codec_totals() const;
 
  private:
   mutable Mutex mu_;
   WorkerProgress progress_ ABSL_GUARDED_BY(mu_);
-  std::map<std::pair<std::string, std::string>, CodecReport> codecs_ ABSL_GUARDED_BY(mu_);  // by edge and name
+  using Codecs = std::map<std::pair<std::string, std::string>, CodecReport>;  // by edge and name
+  Codecs codecs_ ABSL_GUARDED_BY(mu_);                                        // since the last Take
+  Codecs codec_totals_ ABSL_GUARDED_BY(mu_);
+  StepSeconds step_seconds_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace weir::worker

@@ -4,26 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "proto/step_scales.h"
 
 namespace weir::worker {
-namespace {
-
-// Adds the time until its end to the worker's waiting time.
-class WaitTimer {
- public:
-  explicit WaitTimer(Progress* progress) : progress_(progress), start_(absl::Now()) {}
-  ~WaitTimer() { progress_->AddWait(absl::Now() - start_); }
-
- private:
-  Progress* const progress_;
-  const absl::Time start_;
-};
-
-}  // namespace
-
 Trainer::Trainer(TrainerParts parts, TrainerOptions options) : parts_(parts), options_(std::move(options)) {}
 
 absl::Status Trainer::Run() {
@@ -84,29 +68,27 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
   pooled_.resize(size_t{batch.samples} * batch.features.size() * options_.dim);
   pooled_gradient_.resize(pooled_.size());
   logits_.resize(batch.samples);
-  {
-    WaitTimer wait(parts_.progress);
-    WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
-  }
+  clock_.Enter(StepPhase::kLookupWait);
+  WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
+  clock_.Enter(StepPhase::kForward);
   parts_.model->Forward(batch.samples, batch.dense, pooled_, absl::MakeSpan(logits_));
   WEIR_RETURN_IF_ERROR(LogitGradient(*current));
+  clock_.Enter(StepPhase::kBackward);
   parts_.model->Backward(logit_gradient_, absl::MakeSpan(pooled_gradient_));
 
-  if (push_ != nullptr) {
-    WaitTimer wait(parts_.progress);
-    WEIR_RETURN_IF_ERROR(push_->Wait());
-  }
-  if (parts_.guard != nullptr) {
-    WEIR_RETURN_IF_ERROR(parts_.guard->Watch({current->step, &batch, pooled_, logits_}));
-  }
+  clock_.Enter(StepPhase::kPushWait);
+  if (push_ != nullptr) WEIR_RETURN_IF_ERROR(push_->Wait());
+  clock_.Enter(StepPhase::kGuard);
+  if (parts_.guard != nullptr) WEIR_RETURN_IF_ERROR(parts_.guard->Watch({current->step, &batch, pooled_, logits_}));
+  clock_.Enter(StepPhase::kPushEncode);
   WEIR_ASSIGN_OR_RETURN(push_, parts_.bags->StartPush(current->lookup.get(), pooled_gradient_));
-  uint64_t total = 0;
-  {
-    WaitTimer wait(parts_.progress);
-    WEIR_ASSIGN_OR_RETURN(total, parts_.reducer->Reduce(current->step, batch.samples, parts_.model->gradients()));
-  }
+  clock_.Enter(StepPhase::kReduce);
+  WEIR_ASSIGN_OR_RETURN(const uint64_t total, parts_.reducer->Reduce(current->step, batch.samples, parts_.model->gradients()));
+  clock_.Enter(StepPhase::kUpdate);
   if (total == 0) return false;
   parts_.optimizer->Update(parts_.model->parameters(), parts_.model->gradients(), ScalesOf(options_.training, current->step, total));
+  clock_.Enter(StepPhase::kRead);
+  parts_.progress->SetStepSeconds(clock_.seconds());
   parts_.progress->AddStep(logits_, batch.labels);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   parts_.progress->AddCodecStats(parts_.reducer->TakeStats());

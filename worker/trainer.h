@@ -15,6 +15,7 @@
 #include "worker/dense_reducer.h"
 #include "worker/progress.h"
 #include "worker/quality_guard.h"
+#include "worker/step_clock.h"
 
 namespace weir::worker {
 
@@ -60,6 +61,7 @@ class Trainer {
 
   const TrainerParts parts_;
   const TrainerOptions options_;
+  StepClock clock_;
   int64_t next_step_ = 0;                              // to be read
   std::deque<StepAhead> window_;                       // at most 1 + prefetch
   std::unique_ptr<client::BagsLookup> pushed_lookup_;  // what push_ refers to

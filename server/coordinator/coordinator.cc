@@ -346,6 +346,8 @@ JobResult Coordinator::Result() const {
   result.rows_held = rows_held_;
   result.bad_rows = totals_.bad_rows();
   result.wait_seconds = totals_.wait_seconds();
+  result.codecs = totals_.codecs();
+  result.step_seconds = totals_.step_seconds();
   result.workers = WorkersOf(options_.job);
   result.servers = ServersOf(options_.job);
   return result;

@@ -27,6 +27,7 @@ Json ToJson(const MetricsLine& line) {
     codecs.push_back({{"edge", codec.edge},
                       {"name", codec.name},
                       {"density", codec.density},
+                      {"density_asked", codec.density_asked},
                       {"threshold", codec.threshold},
                       {"residual_ratio", codec.residual_ratio}});
   }
@@ -48,6 +49,35 @@ Json ToJson(const MetricsLine& line) {
                                  {"sparsity_after", decision.sparsity_after()}});
   }
   return json;
+}
+
+Json ToJson(const StepSeconds& seconds) {
+  return {{"read", seconds.read()},
+          {"lookup_wait", seconds.lookup_wait()},
+          {"forward", seconds.forward()},
+          {"backward", seconds.backward()},
+          {"push_wait", seconds.push_wait()},
+          {"guard", seconds.guard()},
+          {"push_encode", seconds.push_encode()},
+          {"reduce", seconds.reduce()},
+          {"update", seconds.update()}};
+}
+
+Json AccountOf(const std::vector<CodecReport>& codecs) {
+  Json account = Json::array();
+  for (const CodecReport& codec : codecs) {
+    account.push_back({{"edge", codec.edge()},
+                       {"name", codec.name()},
+                       {"keys", codec.key_bytes()},
+                       {"masks", codec.mask_bytes()},
+                       {"values", codec.value_bytes()},
+                       {"headers", codec.header_bytes()},
+                       {"entries", codec.entries()},
+                       {"kept", codec.kept()},
+                       {"density_asked", codec.density_asked()},
+                       {"codec_seconds", codec.seconds()}});
+  }
+  return account;
 }
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
@@ -73,7 +103,9 @@ Json ToJson(const JobResult& result) {
           {"bad_rows", result.bad_rows},
           {"wait_seconds", result.wait_seconds},
           {"workers", result.workers},
-          {"servers", result.servers}};
+          {"servers", result.servers},
+          {"step_seconds", ToJson(result.step_seconds)},
+          {"account", AccountOf(result.codecs)}};
 }
 
 // Names come from the wire and need not be UTF-8, which the library would refuse with an exception.

@@ -50,6 +50,8 @@ struct JobResult {
   uint64_t rows_held = 0;
   uint64_t bad_rows = 0;
   double wait_seconds = 0;
+  std::vector<CodecReport> codecs;  // of all workers: what each table and layer took, on each edge
+  StepSeconds step_seconds;         // of all workers together
   uint32_t workers = 0;
   uint32_t servers = 0;
 };

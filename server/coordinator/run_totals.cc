@@ -35,6 +35,18 @@ absl::Status Check(const WorkerProgress& progress) {
   return absl::OkStatus();
 }
 
+void AddStepSeconds(const StepSeconds& later, StepSeconds* sum) {
+  sum->set_read(sum->read() + later.read());
+  sum->set_lookup_wait(sum->lookup_wait() + later.lookup_wait());
+  sum->set_forward(sum->forward() + later.forward());
+  sum->set_backward(sum->backward() + later.backward());
+  sum->set_push_wait(sum->push_wait() + later.push_wait());
+  sum->set_push_encode(sum->push_encode() + later.push_encode());
+  sum->set_reduce(sum->reduce() + later.reduce());
+  sum->set_update(sum->update() + later.update());
+  sum->set_guard(sum->guard() + later.guard());
+}
+
 uint64_t Minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace
@@ -51,6 +63,23 @@ double QualityWindow::logloss() const {
 }
 
 double QualityWindow::auc() const { return samples_ > 0 ? AucOfBins(positives_, negatives_) : std::numeric_limits<double>::quiet_NaN(); }
+
+void AddCodecReport(const CodecReport& later, CodecReport* sum) {
+  CodecReport added = later;
+  if (later.entries() == 0) {
+    added = *sum;
+    added.set_edge(later.edge());
+    added.set_name(later.name());
+  }
+  added.set_entries(sum->entries() + later.entries());
+  added.set_kept(sum->kept() + later.kept());
+  added.set_key_bytes(sum->key_bytes() + later.key_bytes());
+  added.set_mask_bytes(sum->mask_bytes() + later.mask_bytes());
+  added.set_value_bytes(sum->value_bytes() + later.value_bytes());
+  added.set_header_bytes(sum->header_bytes() + later.header_bytes());
+  added.set_seconds(sum->seconds() + later.seconds());
+  *sum = added;
+}
 
 void AddWireBytes(const WireBytes& bytes, WireBytes* sum) {
   sum->set_lookup_request(sum->lookup_request() + bytes.lookup_request());
@@ -106,12 +135,7 @@ void RunTotals::AddWindow(const TrainingWindow& window, absl::Time now) {
 void RunTotals::AddCodec(const CodecReport& report) {
   const std::pair<std::string, std::string> name(report.edge(), report.name());
   if (line_codecs_.size() >= kCodecsMax && line_codecs_.find(name) == line_codecs_.end()) return;
-  CodecReport& sum = line_codecs_[name];
-  const uint64_t entries = sum.entries() + report.entries();
-  const uint64_t kept = sum.kept() + report.kept();
-  sum = report;
-  sum.set_entries(entries);
-  sum.set_kept(kept);
+  AddCodecReport(report, &line_codecs_[name]);
 }
 
 void RunTotals::AddDecisions(const google::protobuf::RepeatedPtrField<GuardDecision>& decisions) {
@@ -122,6 +146,10 @@ void RunTotals::AddDecisions(const google::protobuf::RepeatedPtrField<GuardDecis
 
 void RunTotals::AddLeave(const LeaveRequest& request) {
   AddDecisions(request.decisions());
+  for (const CodecReport& codec : request.codecs()) {
+    if (codecs_.size() < kCodecsMax) AddCodecReport(codec, &codecs_[{codec.edge(), codec.name()}]);
+  }
+  AddStepSeconds(request.step_seconds(), &step_seconds_);
   Worker& worker = workers_[request.index()];
   worker.phase = WorkerProgress::PHASE_DONE;
   worker.samples = request.samples();
@@ -174,6 +202,12 @@ WireBytes RunTotals::wire_bytes_evaluation() const {
   return sum;
 }
 
+std::vector<CodecReport> RunTotals::codecs() const {
+  std::vector<CodecReport> codecs;
+  for (const auto& [name, codec] : codecs_) codecs.push_back(codec);
+  return codecs;
+}
+
 bool RunTotals::AllPastTraining() const {
   return std::all_of(workers_.begin(), workers_.end(),
                      [](const Worker& worker) { return worker.phase >= WorkerProgress::PHASE_EVALUATING; });
@@ -182,10 +216,12 @@ bool RunTotals::AllPastTraining() const {
 RunTotals::Line RunTotals::TakeLine() {
   Line taken;
   for (const auto& [name, sum] : line_codecs_) {
+    if (sum.entries() == 0) continue;  // it has no thresholds
     CodecLine line;
     line.edge = name.first;
     line.name = name.second;
     line.density = sum.entries() > 0 ? static_cast<double>(sum.kept()) / static_cast<double>(sum.entries()) : 0;
+    line.density_asked = sum.density_asked();
     line.threshold = sum.threshold();
     line.residual_ratio = sum.gradient_norm() > 0 ? sum.residual_norm() / sum.gradient_norm() : 0;
     taken.codecs.push_back(std::move(line));

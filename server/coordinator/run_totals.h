@@ -37,10 +37,13 @@ struct CodecLine {
   std::string edge;
   std::string name;
   double density = 0;         // kept / entries
+  double density_asked = 0;   // the last one; 0: nothing is selected
   double threshold = 0;       // the last one
   double residual_ratio = 0;  // norm of the residual / norm of the gradient, the last ones; 0 without a gradient
 };
 
+// Adds what travelled and counts; thresholds, norms and what is asked for are those of the later one.
+void AddCodecReport(const CodecReport& later, CodecReport* sum);
 // Adds `bytes` edge by edge.
 void AddWireBytes(const WireBytes& bytes, WireBytes* sum);
 // Edge by edge, not below 0.
@@ -69,6 +72,9 @@ class RunTotals {
   double train_seconds() const;             // the longest, of those that left
   WireBytes wire_bytes() const;             // of the workers
   WireBytes wire_bytes_evaluation() const;  // of those that left
+  // Of the workers that left: every codec, by edge and name, and where their time went.
+  std::vector<CodecReport> codecs() const;
+  StepSeconds step_seconds() const { return step_seconds_; }
   // Every worker is past training.
   bool AllPastTraining() const;
 
@@ -110,6 +116,8 @@ class RunTotals {
   absl::Time line_last_window_ = absl::InfinitePast();
   std::map<std::pair<std::string, std::string>, CodecReport> line_codecs_;  // by edge and name; entries and kept are sums
   std::vector<GuardDecision> line_decisions_;
+  std::map<std::pair<std::string, std::string>, CodecReport> codecs_;  // of those that left, by edge and name
+  StepSeconds step_seconds_;
 };
 
 }  // namespace weir::server

@@ -300,5 +300,33 @@ TEST(FrameEdgesTest, EncodeSparseRefusesBadPositions) {
   EXPECT_EQ(out, "");
 }
 
+TEST(FrameBytesTest, AddUpToTheFrame) {
+  std::string dense, sparse, int8;
+  ASSERT_TRUE(EncodeDense(std::vector<float>(300, 1.0f), ValueType::kFp16, &dense).ok());
+  FrameBytes bytes = FrameBytesOf(dense);
+  EXPECT_EQ(bytes.values, 600u);
+  EXPECT_EQ(bytes.mask, 0u);
+  EXPECT_EQ(bytes.header, 4u + 2 + 2 + 4);  // sizes above 127 take two bytes
+  ASSERT_TRUE(EncodeSparse(1000, {3, 700}, {1, 2}, ValueType::kFp32, &sparse).ok());
+  bytes = FrameBytesOf(sparse);
+  EXPECT_EQ(bytes.values, 8u);
+  EXPECT_EQ(bytes.mask, 1u + 2);  // gaps of 3 and 696
+  EXPECT_EQ(bytes.header + bytes.mask + bytes.values, sparse.size());
+  ASSERT_TRUE(EncodeDense(std::vector<float>(64, 1.0f), ValueType::kInt8, &int8).ok());
+  bytes = FrameBytesOf(int8);
+  EXPECT_EQ(bytes.values, 64u + 2);
+  EXPECT_EQ(bytes.header, 4u + 1 + 1 + 1 + 4);
+}
+
+TEST(FrameBytesTest, WhatIsNoFrameIsAllHeader) {
+  EXPECT_EQ(FrameBytesOf("").header, 0u);
+  std::string frame;
+  ASSERT_TRUE(EncodeDense(std::vector<float>(3, 1.0f), ValueType::kFp32, &frame).ok());
+  for (size_t length = 0; length < frame.size(); ++length) {
+    const FrameBytes bytes = FrameBytesOf(absl::string_view(frame).substr(0, length));
+    EXPECT_EQ(bytes.header + bytes.mask + bytes.values, length);
+  }
+}
+
 }  // namespace
 }  // namespace weir::compression

@@ -1,6 +1,7 @@
 // Whole jobs as real processes: what a run leaves behind, and the invariants of DESIGN section 9 that need a whole job.
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -76,6 +77,30 @@ TEST_F(JobTest, LeavesARunFolder) {
     EXPECT_GT(result["wire_bytes"][edge].get<double>(), 0) << edge;
   }
   EXPECT_TRUE(runner_->LiveProcesses().empty());
+}
+
+// What the codecs account for is part of what the sockets counted, and nearly all of it: the rest is messages, of which each of the 26
+// tables takes some 30 bytes, and HTTP/2.
+TEST_F(JobTest, AccountsFitTheSockets) {
+  for (const Codec& codec : AllCodecs()) {
+    const json result = Train(absl::StrCat("account-", codec.name), codec.sets);
+    std::map<std::string, double> accounted;
+    for (const json& line : result["account"]) {
+      for (const char* term : {"keys", "masks", "values", "headers"}) accounted[line["edge"]] += line[term].get<double>();
+    }
+    const auto counted = [&result](const char* edge) {
+      return result["wire_bytes"][edge].get<double>() - result["wire_bytes_evaluation"][edge].get<double>();
+    };
+    const std::map<std::string, double> sockets = {
+        {"lookup", counted("lookup_request") + counted("lookup_reply")}, {"push", counted("push")}, {"dense", counted("dense")}};
+    const double calls = result["steps"].get<double>() * 2 * 2;  // of one edge: workers x servers, the fewer peers included
+    for (const auto& [edge, bytes] : sockets) {
+      EXPECT_LT(accounted[edge], bytes) << codec.name << " " << edge;
+      if (edge == "dense" && accounted[edge] == 0) continue;  // Gloo's, not taken apart
+      EXPECT_GT(accounted[edge], bytes - calls * 2000) << codec.name << " " << edge;
+    }
+    EXPECT_GT(result["step_seconds"]["forward"].get<double>(), 0);
+  }
 }
 
 TEST_F(JobTest, SameSeedSameBitsForEveryCodec) {

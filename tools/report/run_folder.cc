@@ -124,6 +124,39 @@ class Fields {
   absl::Status status_;
 };
 
+// Fields that runs of earlier versions do not have.
+absl::Status ReadAccount(const Json& json, Source source, RunResult* result) {
+  const auto account = json.find("account");
+  if (account == json.end()) return absl::OkStatus();
+  if (!account->is_array()) return absl::DataLossError(absl::StrCat(source.path, ": field `account` is no list"));
+  for (const Json& item : *account) {
+    if (!item.is_object()) return absl::DataLossError(absl::StrCat(source.path, ": `account` holds something that is no object"));
+    Fields fields(item, source, "account.");
+    AccountLine line;
+    line.edge = fields.Text("edge");
+    line.name = fields.Text("name");
+    line.keys = fields.Count("keys");
+    line.masks = fields.Count("masks");
+    line.values = fields.Count("values");
+    line.headers = fields.Count("headers");
+    line.entries = fields.Count("entries");
+    line.kept = fields.Count("kept");
+    line.density_asked = fields.Number("density_asked");
+    line.codec_seconds = fields.Number("codec_seconds");
+    WEIR_RETURN_IF_ERROR(fields.status());
+    result->account.push_back(std::move(line));
+  }
+  Fields fields(json, source);
+  const Json* const phases = fields.Find("step_seconds");
+  WEIR_RETURN_IF_ERROR(fields.status());
+  if (!phases->is_object()) return absl::DataLossError(absl::StrCat(source.path, ": field `step_seconds` is no object"));
+  Fields seconds(*phases, source, "step_seconds.");
+  for (const char* phase : {"read", "lookup_wait", "forward", "backward", "push_wait", "guard", "push_encode", "reduce", "update"}) {
+    result->step_seconds.emplace_back(phase, seconds.Number(phase));
+  }
+  return seconds.status();
+}
+
 absl::StatusOr<RunResult> ResultFromJson(const Json& json, Source source) {
   Fields fields(json, source);
   RunResult result;
@@ -156,6 +189,7 @@ absl::StatusOr<RunResult> ResultFromJson(const Json& json, Source source) {
   result.workers = fields.Count("workers");
   result.servers = fields.Count("servers");
   WEIR_RETURN_IF_ERROR(fields.status());
+  WEIR_RETURN_IF_ERROR(ReadAccount(json, source, &result));
   return result;
 }
 
@@ -231,6 +265,17 @@ std::string PathOf(const std::string& run_dir, absl::string_view file) {
 }
 
 }  // namespace
+
+void AccountLine::Add(const AccountLine& other) {
+  keys += other.keys;
+  masks += other.masks;
+  values += other.values;
+  headers += other.headers;
+  entries += other.entries;
+  kept += other.kept;
+  density_asked = std::max(density_asked, other.density_asked);
+  codec_seconds += other.codec_seconds;
+}
 
 absl::StatusOr<RunResult> ReadRunResult(const std::string& run_dir) {
   const std::string path = PathOf(run_dir, "result.json");

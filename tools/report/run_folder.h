@@ -6,12 +6,31 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/report/metrics_series.h"
 
 namespace weir::tools {
+
+// What one table or layer took on one edge, in all of training, all workers together. Bytes.
+struct AccountLine {
+  std::string edge;  // "lookup" (requests and replies), "push", "dense"
+  std::string name;
+  uint64_t keys = 0;
+  uint64_t masks = 0;
+  uint64_t values = 0;
+  uint64_t headers = 0;
+  uint64_t entries = 0;  // looked at by a codec that selects
+  uint64_t kept = 0;
+  double density_asked = 0;  // 0: nothing is selected
+  double codec_seconds = 0;
+
+  uint64_t bytes() const { return keys + masks + values + headers; }
+  // Densities are the larger one's; names are left.
+  void Add(const AccountLine& other);
+};
 
 // result.json. Quality is of held-out rows, and absent where there were none.
 struct RunResult {
@@ -35,6 +54,8 @@ struct RunResult {
   double wait_seconds = 0;  // of all workers
   uint64_t workers = 0;
   uint64_t servers = 0;
+  std::vector<AccountLine> account;                          // empty: the run was made by a version without
+  std::vector<std::pair<std::string, double>> step_seconds;  // by phase, of all workers together; empty likewise
 };
 
 // teacher.json: the model that gave generated data its labels.

@@ -121,6 +121,8 @@ TEST_F(CoordinatorTest, AJobFromStartToResult) {
                          {"workers", 2},
                          {"servers", 2}};
   Json result = Result();
+  result.erase("account");
+  result.erase("step_seconds");
   for (const char* field : {"logloss", "ne"}) {
     EXPECT_NEAR(result[field].get<double>(), expected[field].get<double>(), 1e-9) << field;
     result[field] = expected[field];

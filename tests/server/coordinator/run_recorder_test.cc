@@ -39,7 +39,7 @@ MetricsLine SomeLine() {
   line.auc = 0.75;
   line.samples_per_second = 200;
   line.wire_bytes = SomeBytes();
-  line.codecs = {{"push", "C1", 0.1, 0.25, 1.5}};
+  line.codecs = {{"push", "C1", 0.1, 0.125, 0.25, 1.5}};
   line.wait_seconds = 0.125;
   return line;
 }
@@ -63,17 +63,20 @@ TEST(RunRecorderTest, MetricsAreLinesOfJson) {
   std::istringstream lines(testing::ReadWholeFile(dir + "/metrics.jsonl"));
   std::string text;
   ASSERT_TRUE(std::getline(lines, text));
-  EXPECT_EQ(
-      Json::parse(text),
-      Json({{"seconds", 1.5},
-            {"samples", 300},
-            {"steps", 3},
-            {"logloss", 0.5},
-            {"auc", 0.75},
-            {"samples_per_second", 200.0},
-            {"wire_bytes", kSomeBytes},
-            {"codecs", Json::array({{{"edge", "push"}, {"name", "C1"}, {"density", 0.1}, {"threshold", 0.25}, {"residual_ratio", 1.5}}})},
-            {"wait_seconds", 0.125}}));
+  EXPECT_EQ(Json::parse(text), Json({{"seconds", 1.5},
+                                     {"samples", 300},
+                                     {"steps", 3},
+                                     {"logloss", 0.5},
+                                     {"auc", 0.75},
+                                     {"samples_per_second", 200.0},
+                                     {"wire_bytes", kSomeBytes},
+                                     {"codecs", Json::array({{{"edge", "push"},
+                                                              {"name", "C1"},
+                                                              {"density", 0.1},
+                                                              {"density_asked", 0.125},
+                                                              {"threshold", 0.25},
+                                                              {"residual_ratio", 1.5}}})},
+                                     {"wait_seconds", 0.125}}));
   ASSERT_TRUE(std::getline(lines, text));
   EXPECT_TRUE(Json::parse(text)["logloss"].is_null());
   EXPECT_FALSE(std::getline(lines, text));

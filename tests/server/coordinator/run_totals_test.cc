@@ -117,6 +117,59 @@ TEST(RunTotalsTest, CodecsOfWorkerZeroSinceTheLastLine) {
   EXPECT_TRUE(totals.TakeLine().codecs.empty());
 }
 
+TEST(RunTotalsTest, AccountsOfWorkersThatLeftAddUp) {
+  RunTotals totals(2);
+  for (uint32_t rank : {0, 1}) {
+    LeaveRequest leave;
+    leave.set_index(rank);
+    leave.mutable_step_seconds()->set_forward(1.5 + rank);
+    CodecReport* codec = leave.add_codecs();
+    codec->set_edge("lookup");
+    codec->set_name("C1");
+    codec->set_key_bytes(10);
+    codec->set_mask_bytes(20);
+    codec->set_value_bytes(30);
+    codec->set_header_bytes(40);
+    codec->set_seconds(0.25);
+    if (rank == 0) {  // the other one's lookups were all of new rows
+      codec->set_entries(7);
+      codec->set_kept(3);
+      codec->set_density_asked(0.5);
+    }
+    totals.AddLeave(leave);
+  }
+  ASSERT_EQ(totals.codecs().size(), 1u);
+  const CodecReport sum = totals.codecs()[0];
+  EXPECT_EQ(sum.key_bytes(), 20u);
+  EXPECT_EQ(sum.mask_bytes(), 40u);
+  EXPECT_EQ(sum.value_bytes(), 60u);
+  EXPECT_EQ(sum.header_bytes(), 80u);
+  EXPECT_EQ(sum.seconds(), 0.5);
+  EXPECT_EQ(sum.entries(), 7u);
+  EXPECT_EQ(sum.kept(), 3u);
+  EXPECT_EQ(sum.density_asked(), 0.5);
+  EXPECT_EQ(totals.step_seconds().forward(), 4);
+}
+
+TEST(RunTotalsTest, DecisionsOfAllWorkersSinceTheLastLine) {
+  RunTotals totals(2);
+  WorkerProgress progress;
+  GuardDecision* const decision = progress.add_decisions();
+  decision->set_edge("push");
+  decision->set_step(40);
+  ASSERT_TRUE(totals.Add({0, 1, kNow}, progress).ok());
+  ASSERT_TRUE(totals.Add({0, 1, kNow}, progress).ok());  // the same heartbeat again
+  LeaveRequest leave;
+  leave.set_index(1);
+  *leave.add_decisions() = *decision;
+  totals.AddLeave(leave);
+  EXPECT_EQ(totals.line_decisions(), 2u);
+  EXPECT_EQ(totals.TakeLine().decisions.size(), 2u);
+  EXPECT_EQ(totals.line_decisions(), 0u);
+  decision->set_edge(std::string(1000, 'x'));
+  EXPECT_TRUE(absl::IsInvalidArgument(totals.Add({0, 2, kNow}, progress)));
+}
+
 TEST(RunTotalsTest, AMalformedReportChangesNothing) {
   RunTotals totals(1);
   WorkerProgress progress = ProgressOf(1);

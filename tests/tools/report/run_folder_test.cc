@@ -35,6 +35,43 @@ TEST(RunFolderTest, ReadsAllOfIt) {
   EXPECT_EQ(folder->teacher->auc, 0.79);
 }
 
+TEST(RunFolderTest, ReadsTheAccountWhereThereIsOne) {
+  const FakeRun run("account");
+  EXPECT_TRUE(ReadRunResult(run.dir())->account.empty());
+  constexpr absl::string_view kAccount =
+      R"("servers": 2, "account": [{"edge": "push", "name": "C1", "keys": 1, "masks": 2, "values": 3, "headers": 4, "entries": 5, "kept": 6,
+      "density_asked": 0.5, "codec_seconds": 0.25}], "step_seconds": {"read": 1, "lookup_wait": 2, "forward": 3, "backward": 4, "push_wait": 5,
+      "guard": 6, "push_encode": 7, "reduce": 8, "update": 9})";
+  const std::string text = ResultWith(R"("servers": 2)", kAccount);
+  run.Write("result.json", text);
+  const auto result = ReadRunResult(run.dir());
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->account.size(), 1u);
+  EXPECT_EQ(result->account[0].bytes(), 10u);
+  EXPECT_EQ(result->account[0].codec_seconds, 0.25);
+  ASSERT_EQ(result->step_seconds.size(), 9u);
+  EXPECT_EQ(result->step_seconds[7], (std::pair<std::string, double>("reduce", 8)));
+  run.Write("result.json", absl::StrReplaceAll(text, {{R"("masks": 2)", R"("masks": -2)"}}));
+  EXPECT_THAT(std::string(ReadRunResult(run.dir()).status().message()), HasSubstr("account.masks"));
+}
+
+TEST(RunFolderTest, ReadsWhatTheGuardDid) {
+  const FakeRun run("guard");
+  const std::string line = FakeMetricsLine(1);
+  const std::string with = absl::StrCat(
+      line.substr(0, line.rfind('}')),
+      R"(, "decisions": [{"worker": 1, "step": 40, "edge": "push", "cost": 0.002, "sparsity_before": 0.9, "sparsity_after": 0}]})");
+  run.Write("metrics.jsonl", with);
+  const auto folder = ReadRunFolder(run.dir());
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  ASSERT_EQ(folder->guard.size(), 1u);
+  EXPECT_EQ(folder->guard[0].step, 40u);
+  EXPECT_EQ(folder->guard[0].edge, "push");
+  EXPECT_EQ(folder->guard[0].cost, 0.002);
+  run.Write("metrics.jsonl", absl::StrReplaceAll(with, {{R"("step": 40)", R"("step": "x")"}}));
+  EXPECT_THAT(std::string(ReadRunFolder(run.dir()).status().message()), HasSubstr("decisions.step"));
+}
+
 TEST(RunFolderTest, QualityIsAbsentWithoutHeldOutRows) {
   const FakeRun run("no_held_out_rows");
   run.Write("result.json", ResultWith(R"("auc": 0.78)", R"("auc": null)"));

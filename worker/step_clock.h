@@ -1,0 +1,54 @@
+// Where the time of the training thread goes: it is in one phase at a time.
+#ifndef WEIR_WORKER_STEP_CLOCK_H_
+#define WEIR_WORKER_STEP_CLOCK_H_
+
+#include <array>
+#include <cstddef>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "proto/control_service.pb.h"
+
+namespace weir::worker {
+
+enum class StepPhase { kRead, kLookupWait, kForward, kBackward, kPushWait, kGuard, kPushEncode, kReduce, kUpdate };
+
+// Single-threaded. Starts in kRead.
+class StepClock {
+ public:
+  StepClock() : entered_(absl::Now()) {}
+
+  // What passed since the last call was of the phase before.
+  void Enter(StepPhase phase) {
+    const absl::Time now = absl::Now();
+    spent_[static_cast<size_t>(phase_)] += now - entered_;
+    phase_ = phase;
+    entered_ = now;
+  }
+
+  // Of the phases left so far.
+  StepSeconds seconds() const {
+    StepSeconds seconds;
+    seconds.set_read(Of(StepPhase::kRead));
+    seconds.set_lookup_wait(Of(StepPhase::kLookupWait));
+    seconds.set_forward(Of(StepPhase::kForward));
+    seconds.set_backward(Of(StepPhase::kBackward));
+    seconds.set_push_wait(Of(StepPhase::kPushWait));
+    seconds.set_guard(Of(StepPhase::kGuard));
+    seconds.set_push_encode(Of(StepPhase::kPushEncode));
+    seconds.set_reduce(Of(StepPhase::kReduce));
+    seconds.set_update(Of(StepPhase::kUpdate));
+    return seconds;
+  }
+
+ private:
+  double Of(StepPhase phase) const { return absl::ToDoubleSeconds(spent_[static_cast<size_t>(phase)]); }
+
+  std::array<absl::Duration, static_cast<size_t>(StepPhase::kUpdate) + 1> spent_ = {};
+  StepPhase phase_ = StepPhase::kRead;
+  absl::Time entered_;
+};
+
+}  // namespace weir::worker
+
+#endif  // WEIR_WORKER_STEP_CLOCK_H_
