@@ -67,8 +67,12 @@ class SamplePush : public BagsPush {
 
 class SampleBags : public EmbeddingBags {
  public:
-  SampleBags(const ServerGroup* group, uint32_t dim, double sparsity)
-      : group_(group), dim_(dim), sparsity_(sparsity), router_(group->shard_map(), group->tables(), dim) {}
+  SampleBags(const ServerGroup* group, uint32_t dim, const Compression::Lookup& lookup)
+      : group_(group),
+        dim_(dim),
+        sparsity_(lookup.sparsity()),
+        threshold_(lookup.threshold()),
+        router_(group->shard_map(), group->tables(), dim) {}
 
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                           absl::Span<const FeatureKeys> features) override;
@@ -91,6 +95,7 @@ class SampleBags : public EmbeddingBags {
   const ServerGroup* const group_;
   const uint32_t dim_;
   const double sparsity_;
+  const Compression::Threshold threshold_;
   BagRouter router_;
   // Since TakeStats.
   CodecStats lookup_stats_ = {"lookup", "pooled"};
@@ -181,6 +186,7 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> SampleBags::StartLookup(int64_t step
     LookupRequest request = LookupOf(*group_, step, purpose, part.call);
     request.set_reply(LookupRequest::REPLY_POOLED_DCT);
     request.set_sparsity(sparsity_);
+    request.set_threshold(threshold_);
     FillPart(lookup->batch_, &part, &request);
     if (purpose == LookupRequest::PURPOSE_TRAIN) lookup_stats_.key_bytes += KeyBytes(request);
     if (!part.bags.empty()) lookup->calls_.Start(part.call.server, std::move(request));
@@ -232,7 +238,7 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> CreateSampleBags(const ServerGrou
         "compression.push.method has no effect with compression.lookup.method dct: a push sends what the "
         "lookup kept");
   }
-  std::unique_ptr<EmbeddingBags> bags = std::make_unique<SampleBags>(group, options.dim, sparsity);
+  std::unique_ptr<EmbeddingBags> bags = std::make_unique<SampleBags>(group, options.dim, options.compression.lookup());
   return bags;
 }
 

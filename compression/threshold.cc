@@ -89,6 +89,28 @@ float MagnitudeThreshold(absl::Span<const float> values, double sparsity) {
   return Threshold(values, sparsity, &scratch);
 }
 
+float LaplaceThreshold(absl::Span<const float> values, double sparsity) {
+  if (values.empty()) return 0;
+  const auto count = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const float value : values) sum += value;
+  const double mean = sum / count;
+  for (const float value : values) squares += (value - mean) * (value - mean);
+  const double scale = std::sqrt(squares / count / 2);
+  if (!(scale > 0)) return 0;
+  const double ratio = std::fabs(mean) / scale;
+  // P(|X| >= t) is exp(-t / b) cosh(mean / b) from |mean| on, and 1 - exp(-|mean| / b) sinh(t / b) below. The logarithm of the cosine
+  // first: the mean may be many scales from zero.
+  const double log_cosh = ratio + std::log1p(std::exp(-2 * ratio)) - std::log(2.0);
+  const double beyond = scale * (log_cosh - std::log(1 - sparsity));
+  if (beyond >= std::fabs(mean)) return static_cast<float>(beyond);
+  if (sparsity == 0) return 0;
+  // asinh(y) for y = sparsity * exp(ratio), which may overflow.
+  const double log_y = std::log(sparsity) + ratio;
+  const double asinh = log_y > 20 ? log_y + std::log(2.0) : std::asinh(std::exp(log_y));
+  return static_cast<float>(scale * asinh);
+}
+
 void SelectKept(absl::Span<const float> values, float threshold, uint32_t offset, std::vector<uint32_t>* kept) {
   constexpr size_t kChunk = 2048;
   // At least the smallest subnormal: zeros are never kept.

@@ -15,6 +15,11 @@ namespace weir::compression {
 // sparsity < 1.
 float MagnitudeThreshold(absl::Span<const float> values, double sparsity);
 
+// The magnitude that a share of 1 - sparsity of the values would reach if they followed a Laplace law of their mean and variance (the
+// paper's cheaper variant of Algorithm 2): no selection, and no promise of how many are kept. 0 for values that are all alike. REQUIRES:
+// finite values, 0 <= sparsity < 1.
+float LaplaceThreshold(absl::Span<const float> values, double sparsity);
+
 // Appends to `kept` the positions, plus `offset`, of entries with |x| >= threshold and x != 0: exact zeros are never kept, so a threshold
 // of 0 keeps everything that says anything.
 void SelectKept(absl::Span<const float> values, float threshold, uint32_t offset, std::vector<uint32_t>* kept);

@@ -30,6 +30,10 @@ const char* WithLookupDct(const Job& job) {
   return job.compression().lookup().method() == Compression::METHOD_DCT ? nullptr : "only compression.lookup.method: dct reads it";
 }
 
+const char* WithSamples(const Job& job) {
+  return job.compression().lookup().scope() == Compression::SCOPE_SAMPLE ? nullptr : "only compression.lookup.scope: sample reads it";
+}
+
 const char* WithChanges(const Job& job) {
   return job.compression().lookup().scope() == Compression::SCOPE_CHANGE ? nullptr : "only compression.lookup.scope: change reads it";
 }
@@ -123,7 +127,7 @@ constexpr Setting kSettings[] = {
     {"compression.lookup.sparsity", "0.9", WithLookupDct},
     {"compression.lookup.values", "fp16", WithChanges},
     {"compression.lookup.cache_rows", "10000000", WithChanges},
-    {"compression.lookup.threshold", "exact", NotYet},
+    {"compression.lookup.threshold", "exact", WithSamples},
     {"compression.lookup.error_bound", "0.03", NotYet},
     {"compression.lookup.error_bound_start", "2", NotYet},
     {"compression.lookup.error_bound_steps", "65536", NotYet},
@@ -262,6 +266,13 @@ absl::Status FillTables(const Sayings& sayings, Embeddings* embeddings) {
   return absl::OkStatus();
 }
 
+void FillCuts(Model* model) {
+  for (Cut& cut : *model->mutable_cuts()) {
+    if (!cut.has_method()) cut.set_method(Cut::METHOD_EXACT);
+    if (!cut.has_sparsity()) cut.set_sparsity(0.9);
+  }
+}
+
 // A group in which nothing is set is not there: two equal jobs are equal messages.
 void DropEmptyGroups(Message* message) {
   std::vector<const FieldDescriptor*> fields;
@@ -284,6 +295,7 @@ absl::Status FillDefaults(const JobSource& source, FileSettings file_settings, J
   if (model->bottom_size() == 0) {
     for (const uint32_t width : {uint32_t{512}, uint32_t{256}, uint32_t{64}, job->embeddings().dim()}) model->add_bottom(width);
   }
+  FillCuts(model);
   Embeddings* const embeddings = job->mutable_embeddings();
   WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(sayings, kOptimizerDefaults, {"model.optimizer", model->mutable_optimizer(), nullptr}));
   WEIR_RETURN_IF_ERROR(

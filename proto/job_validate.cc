@@ -115,6 +115,30 @@ absl::Status CheckWidths(const JobSource& source, const google::protobuf::Repeat
   return absl::OkStatus();
 }
 
+// Activations cross after a ReLU, so behind every layer but the last, which puts out the logit.
+absl::Status CheckCuts(const JobSource& source, const Model& model) {
+  std::vector<std::string> known;
+  for (int i = 0; i < model.bottom_size(); ++i) known.push_back(absl::StrCat("bottom.", i));
+  for (int i = 0; i + 1 < model.top_size(); ++i) known.push_back(absl::StrCat("top.", i));
+  std::set<std::string> seen;
+  for (int i = 0; i < model.cuts_size(); ++i) {
+    const Cut& cut = model.cuts(i);
+    const std::string path = absl::StrCat("model.cuts[", i, "]");
+    if (std::find(known.begin(), known.end(), cut.after()) == known.end()) {
+      return source.Error(absl::StrCat(path, ".after"),
+                          absl::StrCat("no layer '", cut.after(), "' that a cut can follow", SuggestName(cut.after(), known),
+                                       "; there are ", known.front(), " to ", known.back()));
+    }
+    if (!seen.insert(cut.after()).second)
+      return source.Error(absl::StrCat(path, ".after"), absl::StrCat("'", cut.after(), "' is cut twice"));
+    if (!(cut.sparsity() >= 0 && cut.sparsity() < 1)) {
+      return source.Error(absl::StrCat(path, ".sparsity"),
+                          absl::StrCat("must be at least 0 and below 1, not ", NumberText(cut.sparsity())));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckModel(const JobSource& source, const Job& job) {
   const Model& model = job.model();
   WEIR_RETURN_IF_ERROR(CheckWidths(source, model.bottom(), "model.bottom"));
@@ -131,6 +155,7 @@ absl::Status CheckModel(const JobSource& source, const Job& job) {
   if (model.optimizer().type() == Optimizer::TYPE_ROWWISE_ADAGRAD) {
     return source.Error("model.optimizer.type", "rowwise_adagrad is for embeddings: dense layers have no rows; use adagrad");
   }
+  WEIR_RETURN_IF_ERROR(CheckCuts(source, model));
   return CheckOptimizer(source, model.optimizer(), "model.optimizer");
 }
 
@@ -240,7 +265,6 @@ absl::Status CheckDense(const JobSource& source, const Job& job) {
 // Lists that this version can read and not do yet.
 absl::Status CheckNotYet(const JobSource& source, const Job& job) {
   const char* what = nullptr;
-  if (job.model().cuts_size() > 0) what = "model.cuts";
   if (job.compression().lookup().tables_size() > 0) what = "compression.lookup.tables";
   if (job.compression().push().tables_size() > 0) what = "compression.push.tables";
   if (job.compression().dense().layers_size() > 0) what = "compression.dense.layers";

@@ -15,6 +15,7 @@
 #include "proto/job_file.h"
 #include "tools/compare/compare.h"
 #include "tools/datagen/datagen.h"
+#include "tools/experiment/experiment.h"
 #include "tools/explain/explain.h"
 #include "tools/launch/launch_command.h"
 #include "tools/launch/stop_signals.h"
@@ -126,6 +127,9 @@ int Main(int argc, char** argv) {
   CompareRequest comparison;
   CLI::App* const compare = AddCompareCommand(&app, &comparison);
 
+  DctPaperRequest paper;
+  CLI::App* const experiment = AddExperimentCommand(&app, &paper);
+
   ExplainRequest explained;
   CLI::App* const explain = AddExplainCommand(&app, &explained);
 
@@ -158,6 +162,7 @@ int Main(int argc, char** argv) {
     return RunStoppable([&](StopSignals* signals) { return Launch(request, signals); });
   }
   if (compare->parsed()) return RunStoppable([&](StopSignals* signals) { return Compare(comparison, signals); });
+  if (experiment->parsed()) return RunStoppable([&](StopSignals* signals) { return RunDctPaper(paper, signals); });
   if (explain->parsed()) status = Explain(explained);
   if (job->parsed()) status = PrintJob(printed);
   if (rows->parsed()) status = CountRows(files);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/embedding_bags.h"
 #include "proto/job.pb.h"
 #include "proto/job_tables.h"
 #include "proto/step_scales.h"
@@ -39,6 +40,11 @@ class DenseModel {
   virtual absl::Span<float> parameters() = 0;
   virtual absl::Span<float> gradients() = 0;
   virtual const std::vector<ParameterSlice>& layers() const = 0;
+
+  // Training, as at first, or evaluation: what a layer remembers of batches stays as it is.
+  virtual void SetTraining(bool training) { static_cast<void>(training); }
+  // What crossed the cuts (model.cuts) since the last call, named by their layers.
+  virtual std::vector<client::CodecStats> TakeStats() { return {}; }
 };
 
 // Parameters are drawn as a pure function of the seed (weights normal with variance 2 / (in + out), bias normal with variance 1 / out, as

@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Dlrm>> Dlrm::Create(const Model& model, const Dat
   WEIR_RETURN_IF_ERROR(CheckParameterCount(layers));
 
   auto dlrm = absl::WrapUnique(new Dlrm(shape));
+  WEIR_RETURN_IF_ERROR(dlrm->AddCuts(model, seed));
   dlrm->SetInitialParameters(seed);
   return dlrm;
 }
@@ -116,6 +117,43 @@ void Dlrm::AddSlices(absl::string_view prefix, absl::Span<const Linear::Shape> l
                        static_cast<uint32_t>(layers[i].outputs), static_cast<uint32_t>(layers[i].inputs)});
     offset += slices_.back().size;
   }
+}
+
+absl::Status Dlrm::AddCuts(const Model& model, uint64_t seed) {
+  for (const Cut& cut : model.cuts()) {
+    const auto slice =
+        std::find_if(slices_.begin(), slices_.end(), [&cut](const ParameterSlice& layer) { return layer.name == cut.after(); });
+    if (slice == slices_.end() || slice + 1 == slices_.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("model.cuts: no layer '", cut.after(), "' with activations that could cross a cut"));
+    }
+    const size_t index = slice - slices_.begin();
+    auto made = std::make_unique<ThresholdCut>(cut, slice->rows, Mix64(seed, index));
+    if (index < shape_.bottom.size()) {
+      bottom_.CutAfter(index, made.get());
+    } else {
+      top_.CutAfter(index - shape_.bottom.size(), made.get());
+    }
+    cuts_.push_back({cut.after(), cut.sparsity(), std::move(made)});
+  }
+  return absl::OkStatus();
+}
+
+void Dlrm::SetTraining(bool training) {
+  for (NamedCut& cut : cuts_) cut.cut->SetTraining(training);
+}
+
+std::vector<client::CodecStats> Dlrm::TakeStats() {
+  std::vector<client::CodecStats> taken;
+  for (NamedCut& cut : cuts_) {
+    const ThresholdCut::Count count = cut.cut->TakeCount();
+    client::CodecStats& stats = taken.emplace_back();
+    stats.edge = "cut";
+    stats.name = cut.after;
+    stats.stats.entries = count.entries;
+    stats.stats.kept = count.kept;
+    stats.stats.density_asked = 1 - cut.sparsity;
+  }
+  return taken;
 }
 
 void Dlrm::SetInitialParameters(uint64_t seed) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,6 +34,8 @@ class Dlrm final : public DenseModel {
   absl::Span<float> parameters() override { return {parameters_.get(), parameter_count_}; }
   absl::Span<float> gradients() override { return {gradients_.get(), parameter_count_}; }
   const std::vector<ParameterSlice>& layers() const override { return slices_; }
+  void SetTraining(bool training) override;
+  std::vector<client::CodecStats> TakeStats() override;
 
  private:
   struct Shape {
@@ -46,6 +49,7 @@ class Dlrm final : public DenseModel {
   };
   explicit Dlrm(const Shape& shape);
   void AddSlices(absl::string_view prefix, absl::Span<const Linear::Shape> layers);
+  absl::Status AddCuts(const Model& model, uint64_t seed);
   void SetInitialParameters(uint64_t seed);
   void Reserve(size_t samples);
   // The bottom MLP's output lies in the first `dim` columns of the interaction's.
@@ -56,6 +60,12 @@ class Dlrm final : public DenseModel {
   std::vector<ParameterSlice> slices_;
   hwy::AlignedFreeUniquePtr<float[]> parameters_;
   hwy::AlignedFreeUniquePtr<float[]> gradients_;
+  struct NamedCut {
+    std::string after;
+    double sparsity = 0;
+    std::unique_ptr<ThresholdCut> cut;
+  };
+  std::vector<NamedCut> cuts_;
   Mlp bottom_;
   DotInteraction interaction_;
   Mlp top_;

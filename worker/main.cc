@@ -137,6 +137,7 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   WEIR_RETURN_IF_ERROR(control->Barrier("trained", absl::Seconds(job.cluster().call_timeout_seconds())));
 
   progress->SetPhase(WorkerProgress::PHASE_EVALUATING);
+  model->SetTraining(false);
   HandedOutRanges test_ranges(control, NextRangeRequest::SET_TEST);
   CriteoReader test_source(job.data(), schema, &test_ranges);
   WEIR_RETURN_IF_ERROR(Evaluate(

@@ -92,6 +92,7 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
   parts_.progress->AddStep(logits_, batch.labels);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   parts_.progress->AddCodecStats(parts_.reducer->TakeStats());
+  parts_.progress->AddCodecStats(parts_.model->TakeStats());
   return true;
 }
 

@@ -74,6 +74,7 @@ absl::StatusOr<SampleScope> SampleScope::Decode(const LookupRequest& request, ab
   }
   scope.samples_ = request.samples();
   scope.sparsity_ = request.sparsity();
+  scope.laplace_ = request.threshold() == Compression::THRESHOLD_LAPLACE;
   uint64_t entries = 0;
   for (int i = 0; i < request.bags_size(); ++i) {
     absl::StatusOr<Bags> bags = DecodeBags(request.bags(i), scope.samples_, tables);
@@ -104,7 +105,11 @@ absl::Status SampleScope::EncodePooled(absl::Span<const std::vector<float>> rows
         end = entry + bags.dim;
       },
       [&] { ends.push_back(end); });
-  WEIR_RETURN_IF_ERROR(compression::SelectPerSample(pooled, ends, sparsity_, &mask_));
+  WEIR_RETURN_IF_ERROR(compression::SelectPerSample(pooled, ends, laplace_ ? 0 : sparsity_, &mask_));
+  if (laplace_) {
+    mask_.clear();
+    compression::SelectKept(pooled, compression::LaplaceThreshold(pooled, sparsity_), 0, &mask_);
+  }
   std::vector<float> kept;
   kept.reserve(mask_.size());
   for (uint32_t position : mask_) kept.push_back(pooled[position]);

@@ -51,6 +51,7 @@ class SampleScope {
   uint32_t samples_ = 0;
   uint32_t entries_ = 0;
   double sparsity_ = 0;
+  bool laplace_ = false;  // one threshold for the call
   std::vector<Bags> features_;
   std::vector<uint32_t> mask_;  // positions kept, increasing
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -174,6 +175,27 @@ TEST(SelectPerSampleTest, RefusesWhatIsNotFiniteAndBadEnds) {
   EXPECT_FALSE(SelectPerSample(std::vector<float>{1, 2}, std::vector<uint32_t>{1}, 0.5, &kept).ok());
   EXPECT_FALSE(SelectPerSample(std::vector<float>{1, 2}, std::vector<uint32_t>{3}, 0.5, &kept).ok());
   EXPECT_EQ(kept, (std::vector<uint32_t>{5}));
+}
+
+// Drawn from Laplace laws, also far from zero, about as many are kept as asked for.
+TEST(LaplaceThresholdTest, KeepsTheShareOfALaplaceLaw) {
+  std::mt19937_64 random(5);
+  std::exponential_distribution<double> magnitude(1);
+  for (const double mean : {0.0, 0.5, -3.0, 40.0}) {
+    std::vector<float> values(200000);
+    for (float& value : values) value = static_cast<float>(mean + (random() % 2 == 0 ? 1 : -1) * 2 * magnitude(random));
+    for (const double sparsity : {0.25, 0.5, 0.9, 0.99}) {
+      const float threshold = LaplaceThreshold(values, sparsity);
+      const auto kept = std::count_if(values.begin(), values.end(), [=](float v) { return std::fabs(v) >= threshold; });
+      EXPECT_NEAR(static_cast<double>(kept) / values.size(), 1 - sparsity, 0.01) << mean << " " << sparsity;
+    }
+  }
+}
+
+TEST(LaplaceThresholdTest, ValuesAllAlikeAndNoSparsityKeepAll) {
+  EXPECT_EQ(LaplaceThreshold(std::vector<float>(9, 3.0f), 0.9), 0);
+  EXPECT_EQ(LaplaceThreshold({}, 0.9), 0);
+  EXPECT_LE(LaplaceThreshold(std::vector<float>{1, 2, -3}, 0), 1);
 }
 
 }  // namespace

@@ -206,5 +206,82 @@ TEST(CreateDenseModelTest, RefusesAModelWithoutAType) {
   EXPECT_EQ(CreateDenseModel(Model(), DataSchema(), 4, 1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+absl::StatusOr<std::unique_ptr<DenseModel>> MakeCutModel(const std::vector<std::string>& after, Cut::Method method, double sparsity) {
+  const Sizes sizes;
+  Model model;
+  model.set_type(Model::TYPE_DLRM);
+  for (const uint32_t width : sizes.bottom) model.add_bottom(width);
+  for (const uint32_t width : sizes.top) model.add_top(width);
+  for (const std::string& layer : after) {
+    Cut* const cut = model.add_cuts();
+    cut->set_after(layer);
+    cut->set_method(method);
+    cut->set_sparsity(sparsity);
+  }
+  DataSchema schema;
+  schema.dense_features = sizes.dense_features;
+  schema.sparse_features.resize(sizes.sparse_features);
+  return CreateDenseModel(model, schema, sizes.dim, 1);
+}
+
+// At every place where a cut can stand.
+TEST(CutModelTest, SparsityZeroIsNoCutToTheBit) {
+  const Inputs inputs(Sizes(), 300);
+  const Step whole = RunStep(MakeModel(Sizes())->get(), inputs);
+  for (const char* after : {"bottom.0", "bottom.1", "top.0", "top.1"}) {
+    const Step cut = RunStep(MakeCutModel({after}, Cut::METHOD_EXACT, 0)->get(), inputs);
+    EXPECT_EQ(cut.logits, whole.logits) << after;
+    EXPECT_EQ(cut.gradients, whole.gradients) << after;
+    EXPECT_EQ(cut.pooled_gradient, whole.pooled_gradient) << after;
+  }
+}
+
+// The cut model is a function, whose gradient must be its own: away from where a mask changes.
+TEST(CutModelTest, GradientsAreThoseOfTheThresholdedModel) {
+  const Inputs inputs(Sizes(), 3);
+  for (const char* after : {"bottom.0", "bottom.1", "top.0", "top.1"}) {
+    const auto model = MakeCutModel({after}, Cut::METHOD_EXACT, 0.6);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const Step step = RunStep(model->get(), inputs);
+    const auto loss = [&](size_t parameter, float change) {
+      const absl::Span<float> parameters = (*model)->parameters();
+      const float before = parameters[parameter];
+      parameters[parameter] += change;
+      std::vector<float> logits(inputs.samples);
+      (*model)->Forward(inputs.samples, inputs.dense, inputs.pooled, absl::MakeSpan(logits));
+      parameters[parameter] = before;
+      double sum = 0;
+      for (uint32_t i = 0; i < inputs.samples; ++i) sum += double{logits[i]} * inputs.logit_gradient[i];
+      return sum;
+    };
+    int differences = 0;
+    for (size_t i = 0; i < step.gradients.size(); ++i) {
+      const double slope = (loss(i, 2e-3f) - loss(i, -2e-3f)) / 4e-3;
+      differences += std::abs(slope - step.gradients[i]) > 2e-2 * (1 + std::abs(slope));
+    }
+    EXPECT_LE(differences, 3) << after;  // a threshold crossed within a difference
+  }
+}
+
+TEST(CutModelTest, CountsWhatCrossed) {
+  const Inputs inputs(Sizes(), 10);
+  const auto model = MakeCutModel({"bottom.0", "top.0"}, Cut::METHOD_EXACT, 0.5);
+  ASSERT_TRUE(model.ok()) << model.status();
+  RunStep(model->get(), inputs);
+  const std::vector<client::CodecStats> stats = (*model)->TakeStats();
+  ASSERT_EQ(stats.size(), 2u);
+  EXPECT_EQ(stats[0].edge, "cut");
+  EXPECT_EQ(stats[0].name, "bottom.0");
+  EXPECT_EQ(stats[0].stats.entries, 10u * 7);
+  EXPECT_LE(stats[0].stats.kept, 10u * (7 - 3 + 1));
+  EXPECT_GT(stats[0].stats.kept, 0u);
+}
+
+TEST(CutModelTest, RefusesALayerThatHasNoActivations) {
+  for (const char* after : {"top.2", "top.9", "middle.0"}) {
+    EXPECT_EQ(MakeCutModel({after}, Cut::METHOD_EXACT, 0.5).status().code(), absl::StatusCode::kInvalidArgument) << after;
+  }
+}
+
 }  // namespace
 }  // namespace weir::worker

@@ -158,26 +158,31 @@ A cell that fails is reported and the others go on; the exit code is then 1.)";
 
 }  // namespace
 
-absl::Status Compare(const CompareRequest& request, StopSignals* signals) {
-  WEIR_ASSIGN_OR_RETURN(ComparisonPlan plan, PlanComparison(request));
-  WEIR_ASSIGN_OR_RETURN(const ComparisonFolder folder, ComparisonFolder::Open(plan.dir));
-  FindFinishedCells(&plan);
-  Announce(plan);
-  WEIR_RETURN_IF_ERROR(CheckSomethingCanRun(plan, request.bin_dir));
-  WEIR_RETURN_IF_ERROR(WriteComparison(plan.dir, plan.comparison));
-  const absl::Status ran = GridRun(&plan, request.bin_dir, signals).Run();
-  if (!ran.ok() && !absl::IsCancelled(ran)) return ran;
-  const Counts counts = Count(plan.comparison);
-  absl::PrintF("%s\npage: %s/compare.html\n", ComparisonTable(plan.comparison), plan.dir);
-  if (!ran.ok()) {
+absl::Status RunComparison(const std::string& bin_dir, StopSignals* signals, ComparisonPlan* plan) {
+  WEIR_ASSIGN_OR_RETURN(const ComparisonFolder folder, ComparisonFolder::Open(plan->dir));
+  FindFinishedCells(plan);
+  Announce(*plan);
+  WEIR_RETURN_IF_ERROR(CheckSomethingCanRun(*plan, bin_dir));
+  WEIR_RETURN_IF_ERROR(WriteComparison(plan->dir, plan->comparison));
+  const absl::Status ran = GridRun(plan, bin_dir, signals).Run();
+  const Counts counts = Count(plan->comparison);
+  if (absl::IsCancelled(ran)) {
     return absl::CancelledError(
         absl::StrCat("interrupted after ", counts.done, " of ", counts.All(), " cells; the same command goes on from there"));
   }
-  if (counts.failed > 0) {
-    return absl::AbortedError(absl::StrCat(counts.failed, " of ", counts.All(), " cells failed; their logs are in ", plan.dir,
-                                           "/<cell>/logs, and the same command runs them again"));
+  WEIR_RETURN_IF_ERROR(ran);
+  if (counts.failed == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(counts.failed, " of ", counts.All(), " cells failed; their logs are in ", plan->dir,
+                                         "/<cell>/logs, and the same command runs them again"));
+}
+
+absl::Status Compare(const CompareRequest& request, StopSignals* signals) {
+  WEIR_ASSIGN_OR_RETURN(ComparisonPlan plan, PlanComparison(request));
+  const absl::Status ran = RunComparison(request.bin_dir, signals, &plan);
+  if (ran.ok() || absl::IsCancelled(ran) || absl::IsAborted(ran)) {
+    absl::PrintF("%s\npage: %s/compare.html\n", ComparisonTable(plan.comparison), plan.dir);
   }
-  return absl::OkStatus();
+  return ran;
 }
 
 CLI::App* AddCompareCommand(CLI::App* app, CompareRequest* request) {

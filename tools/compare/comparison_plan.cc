@@ -62,7 +62,10 @@ class Planner {
 
   absl::StatusOr<ComparisonPlan> Plan() {
     WEIR_ASSIGN_OR_RETURN(const std::vector<Axis> axes, ReadAxes(request_));
-    WEIR_ASSIGN_OR_RETURN(const std::vector<ArmSettings> grid, ExpandGrid(axes));
+    std::vector<ArmSettings> grid = request_.arms;
+    if (grid.empty()) {
+      WEIR_ASSIGN_OR_RETURN(grid, ExpandGrid(axes));
+    }
     plan_.comparison.job_file = request_.job_file;
     plan_.comparison.sets = request_.sets;
     for (const Axis& axis : axes) plan_.comparison.varied.push_back(axis.key);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 #include "tools/compare/comparison.h"
+#include "tools/compare/grid.h"
 
 namespace weir::tools {
 
@@ -18,6 +19,7 @@ struct CompareRequest {
   std::string job_file;
   std::vector<std::string> sets;    // of every cell
   std::vector<std::string> varies;  // each as for ParseVary
+  std::vector<ArmSettings> arms;    // instead of varies
   uint32_t seeds = 3;
   std::string out;  // empty: <output.dir>/compare-<name of the job>
   std::string bin_dir;

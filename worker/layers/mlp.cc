@@ -27,12 +27,16 @@ void Mlp::Reserve(Rows rows) {
     layers_[i].output.Reserve(rows.batch);
     layers_[i].output_gradient.Reserve(rows.block);
   }
+  for (Layer& layer : layers_) {
+    if (layer.cut != nullptr) layer.cut->Reserve(rows.batch);
+  }
 }
 
 void Mlp::Forward(size_t first, ConstMatrix input, Matrix output) {
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Matrix layer_output = i + 1 < layers_.size() ? layers_[i].output.Rows(first, input.rows) : output;
     layers_[i].linear.Forward(input, layer_output);
+    if (layers_[i].cut != nullptr) layers_[i].cut->Forward(first, layer_output);
     input = layer_output;
   }
 }
@@ -45,6 +49,7 @@ void Mlp::Backward(size_t first, const LayerBackward& pass) {
   for (size_t i = layers_.size(); i-- > 0;) {
     layer_pass.input = i > 0 ? layers_[i - 1].output.Rows(first, rows) : pass.input;
     layer_pass.input_gradient = i > 0 ? layers_[i - 1].output_gradient.Rows(0, rows) : pass.input_gradient;
+    if (layers_[i].cut != nullptr) layer_pass.output = layers_[i].cut->Backward(first, layer_pass.output, layer_pass.output_gradient);
     layers_[i].linear.Backward(layer_pass);
     layer_pass.output = layer_pass.input;
     layer_pass.output_gradient = layer_pass.input_gradient;

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "worker/layers/linear.h"
+#include "worker/layers/threshold_cut.h"
 #include "worker/matrix.h"
 
 namespace weir::worker {
@@ -28,6 +29,9 @@ class Mlp {
   };
   void Reserve(Rows rows);
 
+  // What layer `layer` puts out crosses `cut`, which outlives the stack; before the first Reserve.
+  void CutAfter(size_t layer, ThresholdCut* cut) { layers_[layer].cut = cut; }
+
   // Samples [first, first + input.rows) of the batch.
   void Forward(size_t first, ConstMatrix input, Matrix output);
   // Adds to the gradients. REQUIRES: Forward of the same rows, and no Reserve since.
@@ -38,6 +42,7 @@ class Mlp {
     Linear linear;
     MatrixBuffer output;           // of the batch; unused in the last layer, whose output is the caller's
     MatrixBuffer output_gradient;  // of a block; likewise
+    ThresholdCut* cut = nullptr;
   };
 
   std::vector<Layer> layers_;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "compression/threshold.h"
 #include "server/service/data_plane.h"
 #include "tests/server/service/requests.h"
 #include "tests/server/small_job.h"
@@ -238,6 +239,30 @@ INSTANTIATE_TEST_SUITE_P(
                             },
                             absl::StatusCode::kResourceExhausted, "counts: 85899345920"}),
     [](const auto& info) { return info.param.name; });
+
+// One threshold for the call, from mean and variance: samples may keep all or nothing. The push goes by the same mask.
+TEST(LaplaceSampleScopeTest, KeepsWhatReachesTheCallsThreshold) {
+  const auto plane = Make();
+  Batch batch;
+  batch.keys = {{1, 2, 3, 4, 5, 6, 7, 8}};
+  batch.samples = 8;
+  batch.sparsity = 0.6;
+  batch.features = {{0, {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}}};
+  LookupRequest request = RequestOf(batch);
+  request.set_threshold(Compression::THRESHOLD_LAPLACE);
+  LookupReply reply;
+  ASSERT_TRUE(Lookup(*plane, request, &reply).ok());
+  std::vector<float> expected = RowsOf(*plane, 0, batch.keys[0]);
+  const float threshold = compression::LaplaceThreshold(expected, 0.6);
+  size_t kept = 0;
+  for (float& value : expected) {
+    if (std::fabs(value) < threshold) value = 0;
+    kept += value != 0;
+  }
+  EXPECT_GT(kept, 0u);
+  EXPECT_LT(kept, expected.size());
+  EXPECT_EQ(Decode(reply.pooled_frame(), expected.size()), expected);
+}
 
 }  // namespace
 }  // namespace weir::server
