@@ -8,19 +8,20 @@
 #include "absl/strings/str_join.h"
 #include "base/grpc_endpoint.h"
 #include "base/status_macros.h"
+#include "compression/threshold.h"
+#include "compression/vector_kernels.h"
 
 namespace weir::worker {
-
-using compression::SparseEntries;
-using compression::ValueType;
 
 void PeerExchange::Configure(ExchangeOptions options) {
   MutexLock lock(&mu_);
   contributions_.resize(options.workers);
   for (const uint32_t size : options.part_sizes) {
     sums_.emplace_back(size);
-    residuals_.emplace_back(options.values == ValueType::kFp32 ? 0 : size);
+    residuals_.emplace_back(size);
   }
+  limits_.resize(options.part_sizes.size());
+  held_back_.resize(options.part_sizes.size());
   options_ = std::move(options);
   state_ = absl::OkStatus();
 }
@@ -46,7 +47,7 @@ absl::Status PeerExchange::Validate(const ReduceRequest& request) const {
 }
 
 absl::Status PeerExchange::Decode(const ReduceRequest& request, Contribution* contribution) const {
-  std::vector<SparseEntries> parts;
+  std::vector<compression::SparseEntries> parts;
   for (size_t i = 0; i < options_.part_sizes.size(); ++i) {
     auto entries = compression::DecodeSparse(request.frames(i), options_.part_sizes[i]);
     if (!entries.ok()) {
@@ -82,31 +83,55 @@ absl::Status PeerExchange::Round(const std::vector<uint32_t>& positions, std::ve
   return absl::OkStatus();
 }
 
+absl::Status PeerExchange::SumPart(size_t part, SparseEntries* answer) {
+  std::vector<float>& sum = sums_[part];
+  std::vector<uint32_t>& positions = answer->positions;
+  std::vector<uint32_t> joined;
+  size_t most = 0;
+  for (const Contribution& contribution : contributions_) {
+    const SparseEntries& entries = contribution.parts[part];
+    most = std::max(most, entries.positions.size());
+    for (size_t i = 0; i < entries.positions.size(); ++i) sum[entries.positions[i]] += entries.values[i];
+    joined.clear();
+    std::set_union(positions.begin(), positions.end(), entries.positions.begin(), entries.positions.end(), std::back_inserter(joined));
+    positions.swap(joined);
+  }
+  // Not all at once less than before: what is held back goes on draining when contributions end.
+  const size_t others = std::max<size_t>(contributions_.size() - 1, 1);
+  const size_t allowed = std::max({(most * contributions_.size() + others - 1) / others, size_t{limits_[part]} / 2, size_t{1}});
+  limits_[part] = static_cast<uint32_t>(std::min(allowed, sum.size()));
+  if (held_back_[part] || positions.size() > limits_[part]) return TakeLargest(part, limits_[part], answer);
+  for (const uint32_t position : positions) {
+    answer->values.push_back(sum[position] + residuals_[part][position]);
+    sum[position] = 0;
+  }
+  return Round(positions, &answer->values, &residuals_[part]);
+}
+
+absl::Status PeerExchange::TakeLargest(size_t part, uint32_t limit, SparseEntries* answer) {
+  std::vector<float>& residual = residuals_[part];
+  if (compression::AddInto(sums_[part], residual, residual.data()) >= compression::kInfinityBits) {
+    return absl::InvalidArgumentError("the sum of gradients over all workers is not finite");
+  }
+  std::fill(sums_[part].begin(), sums_[part].end(), 0.0f);
+  compression::SelectLargest(residual, limit, &answer->positions);
+  answer->values.clear();
+  for (const uint32_t position : answer->positions) answer->values.push_back(residual[position]);
+  WEIR_RETURN_IF_ERROR(Round(answer->positions, &answer->values, &residual));
+  held_back_[part] = answer->positions.size() == limit;
+  return absl::OkStatus();
+}
+
 absl::Status PeerExchange::Sum() {
   last_reply_.Clear();
   uint64_t samples = 0;
   for (const Contribution& contribution : contributions_) samples += contribution.samples;
   last_reply_.set_samples(samples);
-  std::vector<uint32_t> positions, joined;
-  std::vector<float> values;
   for (size_t part = 0; part < sums_.size(); ++part) {
-    std::vector<float>& sum = sums_[part];
-    std::vector<float>& residual = residuals_[part];
-    positions.clear();
-    for (const Contribution& contribution : contributions_) {
-      const SparseEntries& entries = contribution.parts[part];
-      for (size_t i = 0; i < entries.positions.size(); ++i) sum[entries.positions[i]] += entries.values[i];
-      joined.clear();
-      std::set_union(positions.begin(), positions.end(), entries.positions.begin(), entries.positions.end(), std::back_inserter(joined));
-      positions.swap(joined);
-    }
-    values.clear();
-    for (const uint32_t position : positions) {
-      values.push_back(residual.empty() ? sum[position] : sum[position] + residual[position]);
-      sum[position] = 0;
-    }
-    if (!residual.empty()) WEIR_RETURN_IF_ERROR(Round(positions, &values, &residual));
-    WEIR_RETURN_IF_ERROR(compression::EncodeSparse(sum.size(), positions, values, options_.values, last_reply_.add_frames()));
+    SparseEntries answer;
+    WEIR_RETURN_IF_ERROR(SumPart(part, &answer));
+    WEIR_RETURN_IF_ERROR(compression::EncodeSparse(static_cast<uint32_t>(sums_[part].size()), answer.positions, answer.values,
+                                                   options_.values, last_reply_.add_frames()));
   }
   for (Contribution& contribution : contributions_) contribution = Contribution();
   ++step_;

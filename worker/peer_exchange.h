@@ -1,5 +1,10 @@
 // The owner's side of the sparse reduction: gathers the contributions of all workers to this worker's slice, adds them, and answers
 // everybody.
+//
+// An answer has at most W / (W - 1) times as many entries of a layer as the largest contribution to it, with W workers: so from all its
+// peers a worker gets no more entries than it keeps, whatever W is; else answers would grow with W, since workers keep different entries.
+// Beyond that the largest sums go, and the owner holds the rest back for the next steps, as a worker does. Two workers are never affected,
+// and nothing is where workers send all of their entries.
 #ifndef WEIR_WORKER_PEER_EXCHANGE_H_
 #define WEIR_WORKER_PEER_EXCHANGE_H_
 
@@ -35,7 +40,8 @@ class PeerExchange final : public PeerService::CallbackService {
   void Configure(ExchangeOptions options);
 
   // A contribution to this worker's slice, its own or a peer's. Contributions are added in rank order, so that every run gives the same
-  // bits; what rounding loses of sums that do not travel as fp32 is kept here and added to the next step's. A repeated (rank, step)
+  // bits; what rounding loses of sums that do not travel as fp32, and what does not fit an answer, is kept here and added to the next
+  // step's. A repeated (rank, step)
   // replaces nothing and gets the same answer.
   void Contribute(const ReduceRequest& request, Done done);
 
@@ -53,11 +59,15 @@ class PeerExchange final : public PeerService::CallbackService {
     uint32_t samples = 0;
     std::vector<compression::SparseEntries> parts;
   };
+  using SparseEntries = compression::SparseEntries;
   using Waiters = std::vector<Done>;
 
   absl::Status Validate(const ReduceRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Decode(const ReduceRequest& request, Contribution* contribution) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Sum() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of one layer part: adds the contributions, and takes what goes into the answer, as its receivers will read it.
+  absl::Status SumPart(size_t part, SparseEntries* answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status TakeLargest(size_t part, uint32_t limit, SparseEntries* answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes of `values` what its receivers will read, and of their `residual` the rest.
   absl::Status Round(const std::vector<uint32_t>& positions, std::vector<float>* values, std::vector<float>* residual) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -72,7 +82,9 @@ class PeerExchange final : public PeerService::CallbackService {
   Waiters waiters_ ABSL_GUARDED_BY(mu_);
   ReduceReply last_reply_ ABSL_GUARDED_BY(mu_);                     // of step_ - 1
   std::vector<std::vector<float>> sums_ ABSL_GUARDED_BY(mu_);       // by layer part; zero between steps
-  std::vector<std::vector<float>> residuals_ ABSL_GUARDED_BY(mu_);  // empty for fp32
+  std::vector<std::vector<float>> residuals_ ABSL_GUARDED_BY(mu_);  // by layer part
+  std::vector<uint32_t> limits_ ABSL_GUARDED_BY(mu_);               // by layer part: entries of the last answer that were allowed
+  std::vector<bool> held_back_ ABSL_GUARDED_BY(mu_);                // by layer part: entries, not roundings, are left in the residual
 };
 
 }  // namespace weir::worker
