@@ -159,6 +159,52 @@ TEST_P(PeerReducerTest, EveryMethodGivesAllWorkersTheSameBitsAndLosesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(WorkerCounts, PeerReducerTest, testing::Values(1u, 2u, 3u));
 
+// The bytes of layer.3, 300 entries that belong to worker 1, as worker 0 counts them: what it sends and the sums that come back. Four
+// entries are not zero, dropped entries before them: 10, 89, 189, 4, of which the third takes two bytes.
+struct WorkedFrame {
+  Compression::Method method;
+  Compression::Values values;
+  uint64_t mask, value_bytes, header;  // both ways
+};
+
+TEST(PeerReducerBytesTest, AreAsCalculated) {
+  // Magic, version, layout, type; 300 takes two bytes, 3 or 4 kept entries one; checksum. int8 says its block, too.
+  constexpr uint64_t kSparse = 4 + 2 + 1 + 4, kDense = 4 + 2 + 2 + 4;
+  constexpr uint64_t kThreeGaps = 1 + 1 + 2, kFourGaps = kThreeGaps + 1;
+  // At 99 % the threshold is the 297th smallest magnitude, which is the least of the four, and goes; the others keep three of 300.
+  const std::vector<WorkedFrame> cases = {
+      // All entries go; of the sums, a frame of the four that are not zero is shorter.
+      {Compression::METHOD_FP16, Compression::VALUES_FP32, kFourGaps, 300 * 2 + 4 * 2, kDense + kSparse},
+      {Compression::METHOD_BF16, Compression::VALUES_FP32, kFourGaps, 300 * 2 + 4 * 2, kDense + kSparse},
+      {Compression::METHOD_DCT, Compression::VALUES_FP32, 2 * kFourGaps, 2 * 4 * 4, 2 * kSparse},
+      {Compression::METHOD_DCT, Compression::VALUES_FP16, 2 * kFourGaps, 2 * 4 * 2, 2 * kSparse},
+      {Compression::METHOD_DCT, Compression::VALUES_INT8, 2 * kFourGaps, 2 * (4 + 1), 2 * (kSparse + 1)},
+      {Compression::METHOD_TOPK, Compression::VALUES_FP32, 2 * kThreeGaps, 2 * 3 * 4, 2 * kSparse},
+      {Compression::METHOD_DGC, Compression::VALUES_FP32, 2 * kThreeGaps, 2 * 3 * 4, 2 * kSparse},
+  };
+  for (const WorkedFrame& worked : cases) {
+    Compression::Dense codec = Dct(0.99, worked.values);
+    codec.set_method(worked.method);
+    Workers workers(2, codec);
+    std::vector<float> gradient(workers.size());
+    const size_t layer = 7 + 1000 + 3;
+    gradient[layer + 10] = 8;
+    gradient[layer + 100] = -4;
+    gradient[layer + 290] = 2;
+    gradient[layer + 295] = 1;
+    std::vector<std::vector<float>> gradients(2, gradient);
+    workers.Reduce(0, &gradients);
+    const auto stats = workers.reducer(0).TakeStats();
+    ASSERT_EQ(stats.size(), 4u);
+    const std::string name = absl::StrCat(Compression::Method_Name(worked.method), " ", Compression::Values_Name(worked.values));
+    EXPECT_EQ(stats[3].bytes.mask, worked.mask) << name;
+    EXPECT_EQ(stats[3].bytes.values, worked.value_bytes) << name;
+    EXPECT_EQ(stats[3].bytes.header, worked.header) << name;
+    // layer.0 is worker 0's own.
+    EXPECT_EQ(stats[0].bytes.header, 0u) << name;
+  }
+}
+
 TEST(PeerReducerErrorTest, MissingPeerEndsAtTheDeadlineAndIsNamed) {
   Workers workers(2, Dct(0.5), absl::Milliseconds(300));
   std::vector<float> gradient(workers.size(), 1.0f);
