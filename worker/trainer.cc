@@ -27,8 +27,13 @@ absl::Status Trainer::Run() {
   }
   // Lookups of steps that will not run are dropped; the last push must be there before anybody evaluates.
   window_.clear();
+  clock_.Enter(StepPhase::kPushWait);
   if (push_ != nullptr) WEIR_RETURN_IF_ERROR(push_->Wait());
   push_ = nullptr;
+  clock_.Enter(StepPhase::kRead);
+  // A push is accounted for once it is acknowledged: the last one has not been taken yet.
+  parts_.progress->SetStepSeconds(clock_.seconds());
+  parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   return absl::OkStatus();
 }
 
