@@ -26,19 +26,25 @@ absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const
     return absl::InvalidArgumentError(absl::StrCat("a gradient of ", gradient.size(), " entries for a layer of ", residual_.size()));
   }
   WEIR_RETURN_IF_ERROR(CheckSlices(slice_ends, gradient.size(), 1));
-  if (AddInto(gradient, residual_, corrected_.data()) >= kInfinityBits) return NotFinite(gradient, corrected_);
-
   const bool refresh = renew_ || step_ % std::max(options_.refresh_every, 1u) == 0;
-  const float threshold = refresh ? MagnitudeThreshold(corrected_, sparsity_) : threshold_;
   frames->clear();
-  WEIR_RETURN_IF_ERROR(kept_.Encode(threshold, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames));
+  float threshold = threshold_;
+  KeptEntries::Norms norms;
+  if (refresh) {
+    if (AddInto(gradient, residual_, corrected_.data()) >= kInfinityBits) return NotFinite(gradient, corrected_);
+    threshold = MagnitudeThreshold(corrected_, sparsity_);
+    WEIR_RETURN_IF_ERROR(kept_.Encode(threshold, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames));
+    norms = {std::sqrt(SumOfSquares(gradient)), std::sqrt(SumOfSquares(corrected_))};
+  } else {
+    WEIR_RETURN_IF_ERROR(
+        kept_.EncodeSum(gradient, residual_, threshold, {slice_ends, 1}, options_.values, absl::MakeSpan(corrected_), frames, &norms));
+  }
 
   threshold_ = threshold;
   renew_ = false;
   ++step_;
   pending_ = true;
-  stats_ = {gradient.size(), kept_.size(), threshold, std::sqrt(SumOfSquares(corrected_)), std::sqrt(SumOfSquares(gradient)),
-            1 - sparsity_};
+  stats_ = {gradient.size(), kept_.size(), threshold, norms.residual, norms.gradient, 1 - sparsity_};
   return absl::OkStatus();
 }
 

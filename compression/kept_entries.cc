@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "compression/half.h"
 #include "compression/threshold.h"
+#include "compression/vector_kernels.h"
 
 namespace weir::compression {
 
@@ -53,6 +54,44 @@ absl::Status KeptEntries::Encode(float threshold, Slices slices, ValueType type,
   positions_.clear();
   SelectKept(corrected, std::max(threshold, LeastSent(type)), 0, &positions_);
   return EncodePositions(slices, type, corrected, frames);
+}
+
+absl::Status KeptEntries::EncodeSum(absl::Span<const float> gradient, absl::Span<const float> residual, float threshold, Slices slices,
+                                    ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames, Norms* norms) {
+  // At least the smallest subnormal: zeros are never kept.
+  const uint32_t least_bits = std::max(BitsOfFloat(std::max(threshold, LeastSent(type))) & 0x7fffffff, 1u);
+  // Squares of floats in this range neither overflow nor vanish, a chunk of them added up.
+  constexpr float kSquaresMin = 1e-30f, kSquaresMax = 1e30f;
+  const auto squares_of = [](float squares, absl::Span<const float> values) {
+    return squares > kSquaresMin && squares < kSquaresMax ? double{squares} : SumOfSquares(values);
+  };
+  positions_.clear();
+  uint32_t positions[kAddCompactMax + kCompactSlack];
+  double gradient_squares = 0, sum_squares = 0;
+  uint32_t max_bits = 0;
+  for (size_t begin = 0; begin < gradient.size(); begin += kAddCompactMax) {
+    const absl::Span<const float> chunk = gradient.subspan(begin, kAddCompactMax);
+    const AddedAndCompacted added =
+        AddAndCompact(chunk, residual.subspan(begin, chunk.size()), least_bits, static_cast<uint32_t>(begin), &corrected[begin], positions);
+    positions_.insert(positions_.end(), positions, positions + added.count);
+    max_bits = std::max(max_bits, added.max_bits);
+    gradient_squares += squares_of(added.a_squares, chunk);
+    sum_squares += squares_of(added.sum_squares, corrected.subspan(begin, chunk.size()));
+  }
+  if (max_bits >= kInfinityBits) return NotFinite(gradient, corrected);
+  if (absl::Status status = EncodePositions(slices, type, corrected, frames); !status.ok()) return status;
+  norms->gradient = std::sqrt(gradient_squares);
+  // Of few entries the difference is exact enough; where most were sent, it would be of rounding errors.
+  if (positions_.size() > gradient.size() / 8) {
+    norms->residual = std::sqrt(SumOfSquares(corrected));
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < positions_.size(); ++i) {
+    const double before = corrected_values_[i], after = corrected[positions_[i]];
+    sum_squares += after * after - before * before;
+  }
+  norms->residual = std::sqrt(std::max(sum_squares, 0.0));
+  return absl::OkStatus();
 }
 
 absl::Status KeptEntries::EncodeLargest(uint32_t count, Slices slices, ValueType type, absl::Span<float> corrected,

@@ -31,6 +31,14 @@ class KeptEntries {
   // entries. What remains at a kept position is what the frames do not carry: the rounding, and what is beyond the type's range. An entry
   // that fp16 or bf16 would round to zero is not kept. REQUIRES: CheckSlices was OK.
   absl::Status Encode(float threshold, Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames);
+  // The same where `corrected` is still to be made of gradient + residual, in one pass with the selection. `norms` are of the gradient, and
+  // of what remains in `corrected`. INVALID_ARGUMENT (NotFinite): a sum that is not finite; nothing was encoded.
+  struct Norms {
+    double gradient = 0;
+    double residual = 0;
+  };
+  absl::Status EncodeSum(absl::Span<const float> gradient, absl::Span<const float> residual, float threshold, Slices slices, ValueType type,
+                         absl::Span<float> corrected, std::vector<std::string>* frames, Norms* norms);
   // The same with the `count` largest entries, exactly: of equal magnitudes those that stand first. Entries that are zero, or that the type
   // would round to zero, are not kept even so.
   absl::Status EncodeLargest(uint32_t count, Slices slices, ValueType type, absl::Span<float> corrected, std::vector<std::string>* frames);

@@ -111,6 +111,56 @@ size_t CompactPositions(absl::Span<const float> values, uint32_t least_bits, uin
   return out - positions;
 }
 
+AddedAndCompacted AddAndCompact(absl::Span<const float> a, absl::Span<const float> b, uint32_t least_bits, uint32_t offset, float* out,
+                                uint32_t* positions) {
+  const Floats d;
+  const Ints di;
+  const hn::RebindToUnsigned<Floats> du;
+  const size_t lanes = hn::Lanes(d);
+  const auto below = hn::Set(di, static_cast<int32_t>(least_bits - 1));
+  const auto iota = hn::Iota(du, 0);
+  auto max = hn::Zero(di);
+  auto a_squares = hn::Zero(d), sum_squares = a_squares, a_squares1 = a_squares, sum_squares1 = a_squares;
+  uint32_t* to = positions;
+  const auto compact = [&](hn::Vec<Ints> bits, size_t at) {
+    const auto mask = hn::Gt(bits, below);
+    const auto index = hn::Add(iota, hn::Set(du, static_cast<uint32_t>(offset + at)));
+    hn::StoreU(hn::Compress(index, hn::RebindMask(du, mask)), du, to);
+    to += hn::CountTrue(di, mask);
+  };
+  size_t i = 0;
+  for (; i + 2 * lanes <= a.size(); i += 2 * lanes) {
+    const auto a0 = hn::LoadU(d, &a[i]), a1 = hn::LoadU(d, &a[i + lanes]);
+    const auto s0 = hn::Add(a0, hn::LoadU(d, &b[i])), s1 = hn::Add(a1, hn::LoadU(d, &b[i + lanes]));
+    hn::StoreU(s0, d, out + i);
+    hn::StoreU(s1, d, out + i + lanes);
+    a_squares = hn::MulAdd(a0, a0, a_squares);
+    a_squares1 = hn::MulAdd(a1, a1, a_squares1);
+    sum_squares = hn::MulAdd(s0, s0, sum_squares);
+    sum_squares1 = hn::MulAdd(s1, s1, sum_squares1);
+    const auto bits0 = MagnitudeBits(s0), bits1 = MagnitudeBits(s1);
+    const auto larger = hn::Max(bits0, bits1);
+    max = hn::Max(max, larger);
+    if (hn::AllFalse(di, hn::Gt(larger, below))) continue;  // the usual case at the densities that pay
+    compact(bits0, i);
+    compact(bits1, i + lanes);
+  }
+  AddedAndCompacted result;
+  result.max_bits = MaxOfLanes(max);
+  result.a_squares = hn::GetLane(hn::SumOfLanes(d, hn::Add(a_squares, a_squares1)));
+  result.sum_squares = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum_squares, sum_squares1)));
+  for (; i < a.size(); ++i) {
+    out[i] = a[i] + b[i];
+    const uint32_t bits = BitsOfFloat(out[i]) & 0x7fffffff;
+    result.max_bits = std::max(result.max_bits, bits);
+    result.a_squares += a[i] * a[i];
+    result.sum_squares += out[i] * out[i];
+    if (bits >= least_bits) *to++ = static_cast<uint32_t>(offset + i);
+  }
+  result.count = to - positions;
+  return result;
+}
+
 size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, uint32_t end_bits, uint32_t* magnitudes) {
   const Floats d;
   const Ints di;
@@ -262,6 +312,7 @@ HWY_EXPORT(MaxMagnitudeBits);
 HWY_EXPORT(AddInto);
 HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(CompactPositions);
+HWY_EXPORT(AddAndCompact);
 HWY_EXPORT(CompactMagnitudes);
 HWY_EXPORT(HalvesFromFloats);
 HWY_EXPORT(FloatsFromHalves);
@@ -278,6 +329,11 @@ double SumOfSquares(absl::Span<const float> values) { return HWY_DYNAMIC_DISPATC
 
 size_t CompactPositions(absl::Span<const float> values, uint32_t least_bits, uint32_t offset, uint32_t* positions) {
   return HWY_DYNAMIC_DISPATCH(CompactPositions)(values, least_bits, offset, positions);
+}
+
+AddedAndCompacted AddAndCompact(absl::Span<const float> a, absl::Span<const float> b, uint32_t least_bits, uint32_t offset, float* out,
+                                uint32_t* positions) {
+  return HWY_DYNAMIC_DISPATCH(AddAndCompact)(a, b, least_bits, offset, out, positions);
 }
 
 size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, uint32_t end_bits, uint32_t* magnitudes) {

@@ -27,6 +27,17 @@ double SumOfSquares(absl::Span<const float> values);
 // values.size() + kCompactSlack; least_bits > 0.
 size_t CompactPositions(absl::Span<const float> values, uint32_t least_bits, uint32_t offset, uint32_t* positions);
 
+// The pass of error feedback, for up to kAddCompactMax values: AddInto, CompactPositions of the sums, and the squares of both.
+inline constexpr size_t kAddCompactMax = 2048;
+struct AddedAndCompacted {
+  uint32_t max_bits = 0;  // of the sums
+  float a_squares = 0;    // in float: not to be relied on where squares are near its limits
+  float sum_squares = 0;
+  size_t count = 0;
+};
+AddedAndCompacted AddAndCompact(absl::Span<const float> a, absl::Span<const float> b, uint32_t least_bits, uint32_t offset, float* out,
+                                uint32_t* positions);
+
 // Writes the magnitude bits that lie in [first_bits, end_bits); returns how many. REQUIRES: room for that many + kCompactSlack;
 // first_bits < end_bits <= 2^31.
 size_t CompactMagnitudes(absl::Span<const float> values, uint32_t first_bits, uint32_t end_bits, uint32_t* magnitudes);

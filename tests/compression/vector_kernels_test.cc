@@ -66,6 +66,37 @@ TEST_P(VectorKernelsTest, AddIntoAddsAndReportsTheLargest) {
   }
 }
 
+// One pass for three: the same sums and positions as the kernels that do one each.
+TEST_P(VectorKernelsTest, AddAndCompactIsAddIntoThenCompactPositions) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    const std::vector<float> a = NormalValues(length, 1), b = NormalValues(length, 2);
+    std::vector<float> sums(length), out(length);
+    const uint32_t max_bits = AddInto(a, b, sums.data());
+    for (const float least : {std::numeric_limits<float>::denorm_min(), 0.5f, 1.5f, 1000.0f}) {
+      std::vector<uint32_t> expected(length + kCompactSlack), positions(length + kCompactSlack);
+      expected.resize(CompactPositions(sums, BitsOfFloat(least), 7, expected.data()));
+      const AddedAndCompacted added = AddAndCompact(a, b, BitsOfFloat(least), 7, out.data(), positions.data());
+      positions.resize(added.count);
+      ASSERT_EQ(positions, expected) << length << " " << least;
+      ASSERT_EQ(out, sums);
+      ASSERT_EQ(added.max_bits, max_bits);
+      ASSERT_NEAR(added.a_squares, SumOfSquares(a), 1e-4 * (1 + SumOfSquares(a)));
+      ASSERT_NEAR(added.sum_squares, SumOfSquares(sums), 1e-4 * (1 + SumOfSquares(sums)));
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, AddAndCompactReportsWhatIsNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    for (size_t at = 0; at < kLengths; ++at) {
+      std::vector<float> a(kLengths, 0.5f), b(kLengths, 0.25f), out(kLengths);
+      std::vector<uint32_t> positions(kLengths + kCompactSlack);
+      a[at] = bad;
+      ASSERT_GE(AddAndCompact(a, b, BitsOfFloat(1.0f), 0, out.data(), positions.data()).max_bits, kInfinityBits);
+    }
+  }
+}
+
 TEST_P(VectorKernelsTest, SumOfSquares) {
   for (size_t length = 0; length < kLengths; ++length) {
     const std::vector<float> values = DistinctValues(length, 3);
