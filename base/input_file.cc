@@ -108,4 +108,18 @@ absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& 
   return std::make_unique<BufferedLineReader>(path, std::move(stream));
 }
 
+absl::StatusOr<uint64_t> CountRows(const std::vector<std::string>& paths) {
+  uint64_t rows = 0;
+  for (const std::string& path : paths) {
+    WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> reader, LineReader::Open(path));
+    absl::string_view line;
+    while (true) {
+      WEIR_ASSIGN_OR_RETURN(const bool more, reader->Next(&line));
+      if (!more) break;
+      ++rows;
+    }
+  }
+  return rows;
+}
+
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,9 @@ class LineReader {
   virtual uint64_t byte_offset() const = 0;
   virtual uint64_t line_number() const = 0;
 };
+
+// Lines of all files together. Errors as those of LineReader.
+absl::StatusOr<uint64_t> CountRows(const std::vector<std::string>& paths);
 
 }  // namespace weir
 

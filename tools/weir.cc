@@ -67,17 +67,8 @@ absl::Status PrintJob(const JobArguments& arguments) {
   return absl::OkStatus();
 }
 
-absl::Status CountRows(const std::vector<std::string>& files) {
-  uint64_t rows = 0;
-  for (const std::string& file : files) {
-    WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> reader, LineReader::Open(file));
-    absl::string_view line;
-    while (true) {
-      WEIR_ASSIGN_OR_RETURN(const bool more, reader->Next(&line));
-      if (!more) break;
-      ++rows;
-    }
-  }
+absl::Status PrintRows(const std::vector<std::string>& files) {
+  WEIR_ASSIGN_OR_RETURN(const uint64_t rows, CountRows(files));
   absl::PrintF("%d\n", rows);
   return absl::OkStatus();
 }
@@ -165,7 +156,7 @@ int Main(int argc, char** argv) {
   if (experiment->parsed()) return RunStoppable([&](StopSignals* signals) { return RunDctPaper(paper, signals); });
   if (explain->parsed()) status = Explain(explained);
   if (job->parsed()) status = PrintJob(printed);
-  if (rows->parsed()) status = CountRows(files);
+  if (rows->parsed()) status = PrintRows(files);
   if (report->parsed()) status = WriteReports(runs);
   if (summary->parsed()) status = PrintSummary(runs);
   return ExitCode(status, 0);

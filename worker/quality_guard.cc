@@ -83,7 +83,10 @@ absl::Status QualityGuard::Watch(const Step& step) {
 double QualityGuard::LogLoss(const Step& step, absl::Span<const float> pooled) {
   logits_.resize(samples_);
   const size_t dense_width = step.batch->dense.size() / step.batch->samples;
+  // Cuts remember nothing of it.
+  parts_.model->SetTraining(false);
   parts_.model->Forward(samples_, absl::MakeConstSpan(step.batch->dense).first(samples_ * dense_width), pooled, absl::MakeSpan(logits_));
+  parts_.model->SetTraining(true);
   return ShiftedLogLoss(logits_, absl::MakeConstSpan(step.batch->labels).first(samples_));
 }
 

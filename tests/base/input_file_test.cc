@@ -220,5 +220,13 @@ TEST(PlainFileTest, FolderIsRefused) {
   EXPECT_THAT(Message(status), HasSubstr("not a regular file"));
 }
 
+TEST(CountRowsTest, CountsTheLinesOfAllFiles) {
+  const std::string one = WriteDataFile("one.tsv", "a\nb\n"), two = WriteDataFile("two.tsv.gz", "c\nd\ne");
+  const auto rows = CountRows({one, two});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(*rows, 5u);
+  EXPECT_THAT(Message(CountRows({one, "/no/such/file"}).status()), HasSubstr("/no/such/file"));
+}
+
 }  // namespace
 }  // namespace weir

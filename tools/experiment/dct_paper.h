@@ -34,8 +34,14 @@ absl::Span<const PublishedTable> PublishedTables();
 // The arms of these tables, "dense" first. INVALID_ARGUMENT: an id that no table has; empty: all.
 absl::StatusOr<std::vector<ArmSettings>> PaperArms(const std::vector<std::string>& only);
 
-// The job that all arms start from, as YAML: the paper's sizes, one worker and one server, nothing compressed.
-std::string PaperJob(const std::string& name, const std::vector<std::string>& files, uint64_t test_rows);
+// The job that all arms start from, as YAML: the paper's sizes, one worker and one server, nothing compressed; rates that fall to nothing
+// over the second half of `rows` less the held-out ones.
+struct PaperData {
+  std::vector<std::string> files;
+  uint64_t rows = 0;
+  uint64_t test_rows = 0;
+};
+std::string PaperJob(const std::string& name, const PaperData& data);
 
 // Markdown: for each table whose arms have results the published log-loss and its distance from the published dense one, beside ours; the
 // density that crossed; what to think of it.

@@ -6,6 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/input_file.h"
 #include "base/status_macros.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/comparison_plan.h"
@@ -41,14 +42,16 @@ absl::Status RunDctPaper(const DctPaperRequest& request, StopSignals* signals) {
   std::error_code error;
   std::filesystem::create_directories(request.out, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make folder ", request.out));
-  std::vector<std::string> files;
-  for (const std::string& file : request.files) files.push_back(std::filesystem::absolute(file).string());
-  if (files.empty()) {
+  PaperData data;
+  data.test_rows = request.test_rows;
+  for (const std::string& file : request.files) data.files.push_back(std::filesystem::absolute(file).string());
+  if (data.files.empty()) {
     WEIR_ASSIGN_OR_RETURN(const std::string generated, GeneratedRows(request));
-    files.push_back(std::filesystem::absolute(generated).string());
+    data.files.push_back(std::filesystem::absolute(generated).string());
   }
+  WEIR_ASSIGN_OR_RETURN(data.rows, CountRows(data.files));
   compare.job_file = absl::StrCat(request.out, "/dct-paper.yaml");
-  const std::string job = PaperJob("dct-paper", files, request.test_rows);
+  const std::string job = PaperJob("dct-paper", data);
   WEIR_RETURN_IF_ERROR(ReplaceFile(compare.job_file, {job}));
   compare.sets = request.sets;
   compare.seeds = request.seeds;

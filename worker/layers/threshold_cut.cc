@@ -47,7 +47,7 @@ void ThresholdCut::Keep(Matrix values, absl::Span<const float> row_thresholds) {
       value = keep ? value : 0;
       kept += keep && value != 0;
     }
-    count_.kept += kept;
+    if (training_) count_.kept += kept;
   }
 }
 
@@ -66,12 +66,12 @@ void ThresholdCut::Sketch(size_t first, Matrix activations) {
       for (size_t j = 0; j < columns_; ++j) scratch_[j] += dot * s[j];
     }
     std::copy(scratch_.begin(), scratch_.end(), x.begin());
-    count_.kept += rows;
+    if (training_) count_.kept += rows;
   }
 }
 
 void ThresholdCut::Forward(size_t first, Matrix activations) {
-  count_.entries += activations.rows * activations.columns;
+  if (training_) count_.entries += activations.rows * activations.columns;
   std::vector<float> thresholds(activations.rows, 0.0f);
   switch (cut_.method()) {
     case Cut::METHOD_GAUSSIAN_SKETCH:

@@ -15,17 +15,17 @@ namespace weir::worker {
 
 // By the cut's method:
 //
-//   exact            each sample keeps what reaches its floor(columns * sparsity)-th smallest magnitude, never exact zeros. The gradient
-//   goes
-//                    back through the same entries: the activations are those of a ReLU, and what was set to zero has none
-//   laplace          one threshold for the rows of a Forward, from their mean and variance (compression/threshold.h LaplaceThreshold).
-//   While
-//                    evaluating, the last one of training
-//   gaussian_sketch  control: x S^T S / m with S of m = (1 - sparsity) * columns rows of independent normal numbers; the gradient goes back
-//   as
-//                    if nothing had happened
-//   gradient_topk    control: activations cross whole; of each sample's gradient the largest go back, the others are added to the gradient
-//                    of the sample in the same place of the next batch (error feedback)
+//   exact: each sample keeps what reaches its floor(columns * sparsity)-th smallest magnitude, never exact zeros. The gradient goes back
+//   through the same entries: the activations are those of a ReLU, and what was set to zero has none.
+//
+//   laplace: one threshold for the rows of a Forward, from their mean and variance (compression/threshold.h LaplaceThreshold). While
+//   evaluating, the last one of training.
+//
+//   gaussian_sketch, a control: x S^T S / m with S of m = (1 - sparsity) * columns rows of independent normal numbers; the gradient goes
+//   back as if nothing had happened.
+//
+//   gradient_topk, a control: activations cross whole; of each sample's gradient the largest go back, the others are added to the gradient
+//   of the sample in the same place of the next batch (error feedback).
 //
 // The paper has the two controls to show what not to do. Rows with NaN or infinity cross whole, so that a diverged model shows.
 // Single-threaded.
@@ -44,7 +44,7 @@ class ThresholdCut {
   // that in the ReLU. Returns the output by which the ReLU goes back: `activations` are what Forward left.
   ConstMatrix Backward(size_t first, ConstMatrix activations, Matrix gradient);
 
-  // Numbers that crossed forward since the last call, and how many of them were kept.
+  // Numbers that crossed forward in training since the last call, and how many of them were kept.
   struct Count {
     uint64_t entries = 0;
     uint64_t kept = 0;
