@@ -11,6 +11,7 @@
 #include "compression/dct_rows.h"
 #include "compression/frame.h"
 #include "compression/value_type.h"
+#include "proto/codec_overrides.h"
 
 namespace weir::client {
 namespace {
@@ -93,20 +94,7 @@ compression::DctOptions OptionsFrom(const Compression::Push& push) {
   return options;
 }
 
-}  // namespace
-
-absl::Span<const float> PushEncoder::residual(uint32_t, Key) const { return {}; }
-
-void AddStats(const compression::DctStats& later, compression::DctStats* sum) {
-  const uint64_t entries = sum->entries + later.entries;
-  const uint64_t kept = sum->kept + later.kept;
-  *sum = later;
-  sum->entries = entries;
-  sum->kept = kept;
-}
-
-absl::StatusOr<std::unique_ptr<PushEncoder>> PushEncoder::Create(absl::Span<const TableInfo> tables, uint32_t dim,
-                                                                 const Compression::Push& push) {
+absl::StatusOr<std::unique_ptr<PushEncoder>> MakeEncoder(absl::Span<const TableInfo> tables, uint32_t dim, const Compression::Push& push) {
   std::unique_ptr<PushEncoder> encoder;
   switch (push.method()) {
     case Compression::METHOD_PLAIN:
@@ -129,6 +117,70 @@ absl::StatusOr<std::unique_ptr<PushEncoder>> PushEncoder::Create(absl::Span<cons
       return absl::InvalidArgumentError(
           absl::StrCat("compression.push.method ", Compression::Method_Name(push.method()), " is not one that a client can do"));
   }
+}
+
+// The codec of each table: its own, or the edge's.
+class EncoderByTable : public PushEncoder {
+ public:
+  EncoderByTable(absl::Span<const TableInfo> tables, uint32_t dim, std::unique_ptr<PushEncoder> of_edge)
+      : PushEncoder(tables, dim), of_table_(tables.size(), of_edge.get()) {
+    encoders_.push_back(std::move(of_edge));
+  }
+
+  void SetEncoder(uint32_t table, std::unique_ptr<PushEncoder> encoder) {
+    of_table_[table] = encoder.get();
+    encoders_.push_back(std::move(encoder));
+  }
+
+  absl::Status Encode(const RowGradients& gradients, std::vector<std::string>* frames) override {
+    return of_table_[gradients.table]->Encode(gradients, frames);
+  }
+  void Commit() override {
+    for (const auto& encoder : encoders_) encoder->Commit();
+  }
+  void Rollback() override {
+    for (const auto& encoder : encoders_) encoder->Rollback();
+  }
+  void SetDensityFactor(double factor) override {
+    for (const auto& encoder : encoders_) encoder->SetDensityFactor(factor);
+  }
+  absl::Span<const float> residual(uint32_t table, Key key) const override { return of_table_[table]->residual(table, key); }
+  compression::DctStats TakeStats(uint32_t table) override { return of_table_[table]->TakeStats(table); }
+
+ private:
+  absl::Status EncodeSlices(const RowGradients&, std::vector<std::string>*) override {
+    return absl::InternalError("Encode goes to the table's own");
+  }
+
+  std::vector<std::unique_ptr<PushEncoder>> encoders_;  // the edge's first
+  std::vector<PushEncoder*> of_table_;
+};
+
+}  // namespace
+
+absl::Span<const float> PushEncoder::residual(uint32_t, Key) const { return {}; }
+
+void AddStats(const compression::DctStats& later, compression::DctStats* sum) {
+  const uint64_t entries = sum->entries + later.entries;
+  const uint64_t kept = sum->kept + later.kept;
+  *sum = later;
+  sum->entries = entries;
+  sum->kept = kept;
+}
+
+absl::StatusOr<std::unique_ptr<PushEncoder>> PushEncoder::Create(absl::Span<const TableInfo> tables, uint32_t dim,
+                                                                 const Compression::Push& push) {
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<PushEncoder> of_edge, MakeEncoder(tables, dim, push));
+  if (push.tables_size() == 0) return of_edge;
+  auto encoder = std::make_unique<EncoderByTable>(tables, dim, std::move(of_edge));
+  for (const Compression::TablePush& own : push.tables()) {
+    const auto table = std::find_if(tables.begin(), tables.end(), [&own](const TableInfo& info) { return info.name == own.name(); });
+    if (table == tables.end())
+      return absl::InvalidArgumentError(absl::StrCat("compression.push.tables: the servers have no table ", own.name()));
+    WEIR_ASSIGN_OR_RETURN(std::unique_ptr<PushEncoder> of_table, MakeEncoder(tables, dim, PushOfTable(push, own.name())));
+    encoder->SetEncoder(static_cast<uint32_t>(table - tables.begin()), std::move(of_table));
+  }
+  return encoder;
 }
 
 absl::Status PushEncoder::Encode(const RowGradients& gradients, std::vector<std::string>* frames) {

@@ -28,14 +28,14 @@ struct RowGradients {
 // Single-threaded. Between two Encodes that end a step stands one Commit or Rollback, which is about all tables encoded since the last.
 class PushEncoder {
  public:
-  // tables outlives it. INVALID_ARGUMENT: a method that this edge does not have.
+  // tables outlives it; those that push.tables names have a codec of their own. INVALID_ARGUMENT: a method that this edge does not have.
   static absl::StatusOr<std::unique_ptr<PushEncoder>> Create(absl::Span<const TableInfo> tables, uint32_t dim,
                                                              const Compression::Push& push);
   virtual ~PushEncoder() = default;
 
   // Appends one frame for each slice. INVALID_ARGUMENT, naming table and key: a value that is not finite, or too large for the frame's
   // type.
-  absl::Status Encode(const RowGradients& gradients, std::vector<std::string>* frames);
+  virtual absl::Status Encode(const RowGradients& gradients, std::vector<std::string>* frames);
 
   // What was encoded has been acknowledged: it leaves the residuals.
   virtual void Commit() {}

@@ -266,6 +266,51 @@ absl::Status FillTables(const Sayings& sayings, Embeddings* embeddings) {
   return absl::OkStatus();
 }
 
+bool SelectsBySparsity(Compression::Method method) {
+  return method == Compression::METHOD_DCT || method == Compression::METHOD_TOPK || method == Compression::METHOD_DGC;
+}
+
+// A layer's or table's own codec: what it does not say is the edge's where the edge has it, else the edge's default. What its method does
+// not read is an error, as for the edge.
+template <typename Override, typename Edge>
+absl::Status FillOverride(const Sayings& sayings, const std::string& path, const Edge& edge, double sparsity, Override* own) {
+  const Compression::Method method = own->has_method() ? own->method() : edge.method();
+  if (!own->has_method() && !own->has_sparsity() && !own->has_refresh_every() && !own->has_values()) {
+    return sayings.source.Error(path, "has no effect: it says no method, sparsity, refresh_every or values");
+  }
+  const bool selects = SelectsBySparsity(method);
+  struct Field {
+    const char* name;
+    bool read;
+    bool set;
+  };
+  for (const Field& field : {Field{"sparsity", selects, own->has_sparsity()}, Field{"values", selects, own->has_values()},
+                             Field{"refresh_every", method == Compression::METHOD_DCT, own->has_refresh_every()}}) {
+    if (field.set && !field.read) {
+      return sayings.source.Error(absl::StrCat(path, ".", field.name), "has no effect: the method of this one does not read it");
+    }
+  }
+  own->set_method(method);
+  if (selects && !own->has_sparsity()) own->set_sparsity(edge.has_sparsity() ? edge.sparsity() : sparsity);
+  if (selects && !own->has_values()) own->set_values(edge.has_values() ? edge.values() : Compression::VALUES_FP32);
+  if (method == Compression::METHOD_DCT && !own->has_refresh_every()) {
+    own->set_refresh_every(edge.has_refresh_every() ? edge.refresh_every() : sparsity > 0.95 ? 1000 : 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillOverrides(const Sayings& sayings, Compression* compression) {
+  for (int i = 0; i < compression->dense().layers_size(); ++i) {
+    WEIR_RETURN_IF_ERROR(FillOverride(sayings, absl::StrCat("compression.dense.layers[", i, "]"), compression->dense(), 0.99,
+                                      compression->mutable_dense()->mutable_layers(i)));
+  }
+  for (int i = 0; i < compression->push().tables_size(); ++i) {
+    WEIR_RETURN_IF_ERROR(FillOverride(sayings, absl::StrCat("compression.push.tables[", i, "]"), compression->push(), 0.9,
+                                      compression->mutable_push()->mutable_tables(i)));
+  }
+  return absl::OkStatus();
+}
+
 void FillCuts(Model* model) {
   for (Cut& cut : *model->mutable_cuts()) {
     if (!cut.has_method()) cut.set_method(Cut::METHOD_EXACT);
@@ -296,6 +341,7 @@ absl::Status FillDefaults(const JobSource& source, FileSettings file_settings, J
     for (const uint32_t width : {uint32_t{512}, uint32_t{256}, uint32_t{64}, job->embeddings().dim()}) model->add_bottom(width);
   }
   FillCuts(model);
+  WEIR_RETURN_IF_ERROR(FillOverrides(sayings, job->mutable_compression()));
   Embeddings* const embeddings = job->mutable_embeddings();
   WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(sayings, kOptimizerDefaults, {"model.optimizer", model->mutable_optimizer(), nullptr}));
   WEIR_RETURN_IF_ERROR(

@@ -236,6 +236,74 @@ absl::Status CheckEmbeddingMethods(const JobSource& source, const Compression& c
   return absl::OkStatus();
 }
 
+// Names, sparsities and steps of layers or tables with a codec of their own.
+template <typename Overrides>
+absl::Status CheckOverrides(const JobSource& source, const Overrides& overrides, const std::string& list,
+                            const std::vector<std::string>& known) {
+  std::set<std::string> seen;
+  for (int i = 0; i < overrides.size(); ++i) {
+    const std::string path = absl::StrCat(list, "[", i, "]");
+    const auto& own = overrides.Get(i);
+    if (std::find(known.begin(), known.end(), own.name()) == known.end()) {
+      return source.Error(absl::StrCat(path, ".name"), absl::StrCat("unknown name '", own.name(), "'", SuggestName(own.name(), known)));
+    }
+    if (!seen.insert(own.name()).second) return source.Error(absl::StrCat(path, ".name"), absl::StrCat("'", own.name(), "' is said twice"));
+    WEIR_RETURN_IF_ERROR(CheckRange(source, own, {"sparsity", 0, 1, Ends::kHighOut}, absl::StrCat(path, ".")));
+    WEIR_RETURN_IF_ERROR(CheckRange(source, own, {"refresh_every", 1, 1e9}, absl::StrCat(path, ".")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLayers(const JobSource& source, const Job& job) {
+  const Compression::Dense& dense = job.compression().dense();
+  if (dense.layers_size() == 0) return absl::OkStatus();
+  if (dense.method() == Compression::METHOD_NONE || dense.method() == Compression::METHOD_POWERSGD) {
+    return source.Error("compression.dense.layers",
+                        absl::StrCat(MethodText(dense.method()),
+                                     " sums all layers over Gloo: a layer of its own "
+                                     "needs an edge that sends frames; use fp16, bf16, dct, topk or dgc there"));
+  }
+  std::vector<std::string> known;
+  for (int i = 0; i < job.model().bottom_size(); ++i) known.push_back(absl::StrCat("bottom.", i));
+  for (int i = 0; i < job.model().top_size(); ++i) known.push_back(absl::StrCat("top.", i));
+  WEIR_RETURN_IF_ERROR(CheckOverrides(source, dense.layers(), "compression.dense.layers", known));
+  for (int i = 0; i < dense.layers_size(); ++i) {
+    const Compression::Method method = dense.layers(i).method();
+    const std::string path = absl::StrCat("compression.dense.layers[", i, "].method");
+    if (method == Compression::METHOD_DGC && dense.method() != Compression::METHOD_DGC) {
+      return source.Error(path, "dgc keeps the momentum of the whole model in the codec; set it on the edge");
+    }
+    if (method == Compression::METHOD_FP16 || method == Compression::METHOD_BF16 || method == Compression::METHOD_DCT ||
+        method == Compression::METHOD_TOPK || method == dense.method()) {
+      continue;
+    }
+    return source.Error(path, absl::StrCat(MethodText(method),
+                                           " is not for a single layer; use fp16, bf16, dct or topk (dct with sparsity 0 "
+                                           "sends all of it in fp32)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTables(const JobSource& source, const Job& job) {
+  const Compression::Push& push = job.compression().push();
+  if (push.tables_size() == 0) return absl::OkStatus();
+  const Compression::Lookup& lookup = job.compression().lookup();
+  if (lookup.scope() == Compression::SCOPE_SAMPLE || lookup.method() == Compression::METHOD_PLAIN) {
+    return source.Error("compression.push.tables", "have no effect with the lookup's method: a push sends what the lookup kept, or all");
+  }
+  WEIR_RETURN_IF_ERROR(CheckOverrides(source, push.tables(), "compression.push.tables", SchemaOf(job).sparse_features));
+  for (int i = 0; i < push.tables_size(); ++i) {
+    const Compression::Method method = push.tables(i).method();
+    if (method == Compression::METHOD_NONE || method == Compression::METHOD_FP16 || method == Compression::METHOD_BF16 ||
+        method == Compression::METHOD_DCT) {
+      continue;
+    }
+    return source.Error(absl::StrCat("compression.push.tables[", i, "].method"),
+                        absl::StrCat(MethodText(method), " is not for a single table's pushes; use none, fp16, bf16 or dct"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckDense(const JobSource& source, const Job& job) {
   const Compression::Method method = job.compression().dense().method();
   switch (method) {
@@ -266,13 +334,12 @@ absl::Status CheckDense(const JobSource& source, const Job& job) {
 absl::Status CheckNotYet(const JobSource& source, const Job& job) {
   const char* what = nullptr;
   if (job.compression().lookup().tables_size() > 0) what = "compression.lookup.tables";
-  if (job.compression().push().tables_size() > 0) what = "compression.push.tables";
-  if (job.compression().dense().layers_size() > 0) what = "compression.dense.layers";
   return what == nullptr ? absl::OkStatus() : source.Error(what, "has no effect: this version does not have it yet");
 }
 
 absl::Status CheckCompression(const JobSource& source, const Job& job) {
   const Compression& compression = job.compression();
+  WEIR_RETURN_IF_ERROR(CheckTables(source, job));
   WEIR_RETURN_IF_ERROR(CheckEmbeddingMethods(source, compression));
   WEIR_RETURN_IF_ERROR(CheckNotYet(source, job));
   const bool lookup_plain = compression.lookup().method() == Compression::METHOD_PLAIN;
@@ -295,6 +362,7 @@ absl::Status CheckCompression(const JobSource& source, const Job& job) {
     return source.Error("compression.lookup.scope", absl::StrCat("change needs training.staleness 0, not ", job.training().staleness(),
                                                                  ": changes must be answered in the order of steps"));
   }
+  WEIR_RETURN_IF_ERROR(CheckLayers(source, job));
   return CheckDense(source, job);
 }
 

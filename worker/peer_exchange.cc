@@ -68,8 +68,9 @@ absl::Status PeerExchange::Decode(const ReduceRequest& request, Contribution* co
   return absl::OkStatus();
 }
 
-absl::Status PeerExchange::Round(const std::vector<uint32_t>& positions, std::vector<float>* values, std::vector<float>* residual) const {
-  const float largest = compression::LargestValue(options_.values);
+absl::Status PeerExchange::Round(compression::ValueType type, const std::vector<uint32_t>& positions, std::vector<float>* values,
+                                 std::vector<float>* residual) const {
+  const float largest = compression::LargestValue(type);
   for (size_t i = 0; i < positions.size(); ++i) {
     float& value = (*values)[i];
     if (!std::isfinite(value)) {
@@ -78,7 +79,7 @@ absl::Status PeerExchange::Round(const std::vector<uint32_t>& positions, std::ve
     (*residual)[positions[i]] = value;
     value = std::clamp(value, -largest, largest);
   }
-  compression::RoundValues(options_.values, absl::MakeSpan(*values));
+  compression::RoundValues(type, absl::MakeSpan(*values));
   for (size_t i = 0; i < positions.size(); ++i) (*residual)[positions[i]] -= (*values)[i];
   return absl::OkStatus();
 }
@@ -105,7 +106,7 @@ absl::Status PeerExchange::SumPart(size_t part, SparseEntries* answer) {
     answer->values.push_back(sum[position] + residuals_[part][position]);
     sum[position] = 0;
   }
-  return Round(positions, &answer->values, &residuals_[part]);
+  return Round(options_.part_values[part], positions, &answer->values, &residuals_[part]);
 }
 
 absl::Status PeerExchange::TakeLargest(size_t part, uint32_t limit, SparseEntries* answer) {
@@ -117,7 +118,7 @@ absl::Status PeerExchange::TakeLargest(size_t part, uint32_t limit, SparseEntrie
   compression::SelectLargest(residual, limit, &answer->positions);
   answer->values.clear();
   for (const uint32_t position : answer->positions) answer->values.push_back(residual[position]);
-  WEIR_RETURN_IF_ERROR(Round(answer->positions, &answer->values, &residual));
+  WEIR_RETURN_IF_ERROR(Round(options_.part_values[part], answer->positions, &answer->values, &residual));
   held_back_[part] = answer->positions.size() == limit;
   return absl::OkStatus();
 }
@@ -131,7 +132,7 @@ absl::Status PeerExchange::Sum() {
     SparseEntries answer;
     WEIR_RETURN_IF_ERROR(SumPart(part, &answer));
     WEIR_RETURN_IF_ERROR(compression::EncodeSparse(static_cast<uint32_t>(sums_[part].size()), answer.positions, answer.values,
-                                                   options_.values, last_reply_.add_frames()));
+                                                   options_.part_values[part], last_reply_.add_frames()));
   }
   for (Contribution& contribution : contributions_) contribution = Contribution();
   ++step_;

@@ -27,8 +27,9 @@ struct ExchangeOptions {
   uint64_t job_hash = 0;
   uint32_t rank = 0;
   uint32_t workers = 1;
-  std::vector<uint32_t> part_sizes;  // entries of each layer's part in this worker's slice
-  compression::ValueType values = compression::ValueType::kFp32;
+  // Of each layer's part in this worker's slice: entries, and how they travel.
+  std::vector<uint32_t> part_sizes;
+  std::vector<compression::ValueType> part_values;
 };
 
 // Thread-safe. Registered with a GrpcEndpoint before the job is known; calls before Configure answer UNAVAILABLE.
@@ -69,8 +70,8 @@ class PeerExchange final : public PeerService::CallbackService {
   absl::Status SumPart(size_t part, SparseEntries* answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TakeLargest(size_t part, uint32_t limit, SparseEntries* answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes of `values` what its receivers will read, and of their `residual` the rest.
-  absl::Status Round(const std::vector<uint32_t>& positions, std::vector<float>* values, std::vector<float>* residual) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Round(compression::ValueType type, const std::vector<uint32_t>& positions, std::vector<float>* values,
+                     std::vector<float>* residual) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingRanks() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Mutex mu_;

@@ -12,6 +12,7 @@
 #include "compression/frame.h"
 #include "compression/layer_codec.h"
 #include "compression/layer_codec_registry.h"
+#include "proto/codec_overrides.h"
 
 namespace weir::worker {
 namespace {
@@ -66,8 +67,10 @@ class PeerReducer final : public DenseReducer {
     exchange_options.job_hash = options_.job_hash;
     exchange_options.rank = options_.rank;
     exchange_options.workers = slices_.size();
-    exchange_options.values = compression::ValuesOf(options_.codec);
-    for (const Part& part : slices_[options_.rank].parts) exchange_options.part_sizes.push_back(part.end - part.begin);
+    for (const Part& part : slices_[options_.rank].parts) {
+      exchange_options.part_sizes.push_back(part.end - part.begin);
+      exchange_options.part_values.push_back(compression::ValuesOf(DenseOfLayer(options_.codec, layers_[part.layer].name)));
+    }
     exchange_->Configure(std::move(exchange_options));
     for (const std::string& peer : options_.peers) stubs_.push_back(PeerService::NewStub(OpenChannel(peer, Edge::kDense)));
   }
@@ -219,7 +222,7 @@ absl::StatusOr<std::unique_ptr<DenseReducer>> CreatePeerReducer(const std::vecto
   PeerReducer::Codecs codecs;
   for (const ParameterSlice& layer : layers) {
     const compression::LayerPlace place = {layer.size, static_cast<uint32_t>(options.peers.size())};
-    WEIR_ASSIGN_OR_RETURN(codecs.emplace_back(), compression::MakeLayerCodec(options.codec, place));
+    WEIR_ASSIGN_OR_RETURN(codecs.emplace_back(), compression::MakeLayerCodec(DenseOfLayer(options.codec, layer.name), place));
   }
   return std::make_unique<PeerReducer>(layers, std::move(codecs), exchange, std::move(options));
 }

@@ -145,6 +145,12 @@ INSTANTIATE_TEST_SUITE_P(
                          Fp32(kSortedKeys),
                          {0, kBitmap, kKept + 1, kInt8Header},
                          Fp32(kSortedKeys)},
+                    // The edge is fp16, this table is not.
+                    Case{"push_of_its_own",
+                         "{lookup: {method: none}, push: {method: fp16, tables: [{name: C1, method: dct, sparsity: 0.75}]}}",
+                         Fp32(kSortedKeys),
+                         {0, kBitmap, kKept * 4, kHeader},
+                         Fp32(kSortedKeys)},
                     // New rows go by key, whole; then by their numbers 0, 1, 2, a byte each, and what has moved past the threshold.
                     Case{"change",
                          "{lookup: {method: dct, scope: change, sparsity: 0.75, values: int8}, push: {method: none}}",

@@ -60,6 +60,10 @@ std::vector<Codec> AllCodecs() {
        {"compression.dense.method=dgc", "compression.dense.sparsity=0.95", "compression.dense.warmup_steps=8",
         "compression.dense.clip_norm=1", "model.optimizer.learning_rate=0.01"}},
       {"powersgd", {"compression.dense.method=powersgd", "compression.dense.rank=2", "compression.dense.min_elements=16"}},
+      {"mixed",
+       {"compression.push={method: dct, sparsity: 0.8, tables: [{name: C3, method: fp16}, {name: C7, sparsity: 0.5}]}",
+        "compression.dense={method: dct, sparsity: 0.9, layers: [{name: top.0, method: topk, values: int8}, {name: bottom.1, method: "
+        "bf16}]}"}},
       {"sample", {"compression.lookup.method=dct", "compression.lookup.sparsity=0.5"}},
   };
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "proto/codec_overrides.h"
 #include "proto/job_tables.h"
 
 namespace weir {
@@ -232,6 +233,22 @@ const BadJob kMeaningErrors[] = {
     {"compression: {push: {method: int8_rowwise}}\n", {}, {"compression.push.method: int8_rowwise has no residual", "values: int8"}},
     {"compression: {push: {method: dgc}}\n", {}, {"compression.push.method: dgc is for dense layers"}},
     {"training: {staleness: 2}\ncompression: {lookup: {method: dct, scope: change}}\n", {}, {"change needs training.staleness 0, not 2"}},
+    {"compression: {dense: {layers: [{name: bottom.9, method: fp16}]}}\n",
+     {},
+     {"compression.dense.layers[0].name: unknown name 'bottom.9'"}},
+    {"compression: {dense: {layers: [{name: top.0}]}}\n", {}, {"compression.dense.layers[0]: has no effect"}},
+    {"compression: {dense: {layers: [{name: top.0, method: fp16, sparsity: 0.5}]}}\n", {}, {"layers[0].sparsity: has no effect"}},
+    {"compression: {dense: {layers: [{name: top.0, method: topk, refresh_every: 5}]}}\n", {}, {"layers[0].refresh_every: has no effect"}},
+    {"compression: {dense: {layers: [{name: top.0, method: fp16}, {name: top.0, method: bf16}]}}\n", {}, {"'top.0' is said twice"}},
+    {"compression: {dense: {layers: [{name: top.0, method: none}]}}\n", {}, {"layers[0].method: none is not for a single layer"}},
+    {"compression: {dense: {layers: [{name: top.0, method: dgc}]}}\n", {}, {"layers[0].method: dgc keeps the momentum"}},
+    {"compression: {dense: {layers: [{name: top.0, sparsity: 1}]}}\n", {}, {"compression.dense.layers[0].sparsity: must be"}},
+    {"compression: {dense: {method: none, layers: [{name: top.0, method: fp16}]}}\n",
+     {},
+     {"compression.dense.layers: none sums all layers over Gloo"}},
+    {"compression: {push: {tables: [{name: C99, method: fp16}]}}\n", {}, {"compression.push.tables[0].name: unknown name 'C99'"}},
+    {"compression: {push: {tables: [{name: C1, method: topk}]}}\n", {}, {"tables[0].method: topk is not for a single table"}},
+    {"compression: {lookup: {method: dct}, push: {tables: [{name: C1, method: fp16}]}}\n", {}, {"compression.push.tables"}},
     {"model: {cuts: [{after: bottom.7}]}\n", {}, {"model.cuts[0].after: no layer 'bottom.7'", "bottom.0 to top.1"}},
     {"model: {cuts: [{after: top.2}]}\n", {}, {"no layer 'top.2' that a cut can follow"}},
     {"model: {cuts: [{after: top.0}, {after: top.0}]}\n", {}, {"model.cuts[1].after: 'top.0' is cut twice"}},
@@ -347,6 +364,32 @@ TEST(ExamplesTest, EveryExampleIsALegalJob) {
     ++examples;
   }
   EXPECT_GE(examples, 4);
+}
+
+// What a layer or table does not say is the edge's where the edge has it.
+TEST(JobFileTest, OverridesAreCompletedByTheirEdge) {
+  const Job job = MustParse(
+      "data: {train: [a.tsv]}\n"
+      "compression: {dense: {sparsity: 0.999, values: fp16, layers: [{name: top.0, method: topk}, {name: bottom.0, method: fp16}]},\n"
+      "  push: {method: fp16, tables: [{name: C3, method: dct}]}}\n");
+  const Compression::LayerDense& topk = job.compression().dense().layers(0);
+  EXPECT_EQ(topk.sparsity(), 0.999);
+  EXPECT_EQ(topk.values(), Compression::VALUES_FP16);
+  EXPECT_FALSE(topk.has_refresh_every());
+  EXPECT_FALSE(job.compression().dense().layers(1).has_sparsity());
+  const Compression::TablePush& dct = job.compression().push().tables(0);
+  EXPECT_EQ(dct.sparsity(), 0.9);
+  EXPECT_EQ(dct.refresh_every(), 1u);
+  EXPECT_EQ(dct.values(), Compression::VALUES_FP32);
+
+  const Compression::Dense top = DenseOfLayer(job.compression().dense(), "top.0");
+  EXPECT_EQ(top.method(), Compression::METHOD_TOPK);
+  EXPECT_EQ(top.sparsity(), 0.999);
+  EXPECT_EQ(top.min_elements(), 1u);
+  EXPECT_EQ(top.layers_size(), 0);
+  EXPECT_EQ(DenseOfLayer(job.compression().dense(), "top.1").method(), Compression::METHOD_DCT);
+  EXPECT_EQ(PushOfTable(job.compression().push(), "C3").method(), Compression::METHOD_DCT);
+  EXPECT_EQ(PushOfTable(job.compression().push(), "C4").method(), Compression::METHOD_FP16);
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST(PeerExchangeTest, RefusesBadContributions) {
   good.set_samples(5);
   ASSERT_TRUE(compression::EncodeDense({1, 2, 3}, compression::ValueType::kFp32, good.add_frames()).ok());
   EXPECT_EQ(contribute(good).code(), absl::StatusCode::kUnavailable) << "before it is configured";
-  exchange.Configure({kJobHash, 0, 1, {3}, compression::ValueType::kFp32});
+  exchange.Configure({kJobHash, 0, 1, {3}, {compression::ValueType::kFp32}});
 
   ReduceRequest bad = good;
   bad.set_job_hash(1);
@@ -271,6 +271,32 @@ TEST(PeerExchangeTest, RefusesBadContributions) {
 
   EXPECT_TRUE(contribute(good).ok());
   EXPECT_TRUE(contribute(good).ok()) << "a retry gets the same answer";
+}
+
+// Each layer by its own codec: what two workers with equal gradients get shows which.
+TEST(PeerReducerCodecsTest, ALayerOfItsOwnHasItsOwnCodec) {
+  Compression::Dense codec = Dct(0.9);
+  Compression::LayerDense* const whole = codec.add_layers();
+  whole->set_name("layer.1");
+  whole->set_method(Compression::METHOD_BF16);
+  Compression::LayerDense* const sparse = codec.add_layers();
+  sparse->set_name("layer.3");
+  sparse->set_method(Compression::METHOD_TOPK);
+  sparse->set_sparsity(0.99);
+  sparse->set_values(Compression::VALUES_FP32);
+  Workers workers(2, codec);
+  std::vector<std::vector<float>> gradients = RandomGradients(1, workers.size(), 9);
+  gradients.push_back(gradients[0]);
+  const std::vector<float> given = gradients[0];
+  workers.Reduce(0, &gradients);
+  size_t whole_kept = 0, sparse_kept = 0;
+  for (size_t i = 7; i < 1007; ++i) {
+    whole_kept += gradients[0][i] != 0;
+    EXPECT_NEAR(gradients[0][i], 2 * given[i], std::fabs(given[i]) / 64);
+  }
+  for (size_t i = 1010; i < 1310; ++i) sparse_kept += gradients[0][i] != 0;
+  EXPECT_EQ(whole_kept, 1000u);
+  EXPECT_EQ(sparse_kept, 3u);
 }
 
 // Bytes that a worker's own calls take in a step, both directions, counted at the sockets.
