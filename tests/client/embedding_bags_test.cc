@@ -28,6 +28,7 @@ struct Case {
   double sparsity = 0;  // of the lookup with dct, of the push otherwise
   uint32_t servers = 2;
   size_t call_bytes_target = kCallBytesTarget;
+  Compression::Values values = Compression::VALUES_FP32;  // of a push with dct
 };
 
 void PrintTo(const Case& of, std::ostream* out) { *out << of.name; }
@@ -36,7 +37,7 @@ Compression CompressionOf(const Case& of) {
   Compression compression;
   compression.mutable_lookup()->set_method(of.lookup);
   compression.mutable_push()->set_refresh_every(1);
-  compression.mutable_push()->set_values(Compression::VALUES_FP32);
+  compression.mutable_push()->set_values(of.values);
   if (of.lookup == Compression::METHOD_DCT) {
     compression.mutable_lookup()->set_scope(Compression::SCOPE_SAMPLE);
     compression.mutable_lookup()->set_sparsity(of.sparsity);
@@ -207,8 +208,20 @@ void Drain(int64_t step, const std::vector<FeatureKeys>& features, uint32_t samp
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(TrainStep(step + i, features, samples, zeros, bags, &pooled).ok());
 }
 
-TEST(DctPushTest, ResidualsLeaveOnlyWithTheAcknowledgement) {
-  Rig rig({"dct", Compression::METHOD_NONE, Compression::METHOD_DCT, 0.8});
+class DctPushTest : public testing::TestWithParam<Compression::Values> {
+ protected:
+  static Case TheCase() {
+    Case of = {"dct", Compression::METHOD_NONE, Compression::METHOD_DCT, 0.8};
+    of.values = GetParam();
+    return of;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Values, DctPushTest, testing::Values(Compression::VALUES_FP32, Compression::VALUES_FP16, Compression::VALUES_INT8),
+                         [](const auto& info) { return Compression::Values_Name(info.param); });
+
+TEST_P(DctPushTest, ResidualsLeaveOnlyWithTheAcknowledgement) {
+  Rig rig(TheCase());
   ScalarBags truth(kDim, rig.cluster.map());
   std::mt19937_64 random(9);
   const std::vector<FeatureKeys> features = DrawFeatures(40, &random);
@@ -236,8 +249,8 @@ TEST(DctPushTest, ResidualsLeaveOnlyWithTheAcknowledgement) {
   EXPECT_EQ(truth.Differences(rig.cluster.rows()), "");
 }
 
-TEST(DctPushTest, APushThatIsDroppedStaysInTheResiduals) {
-  Rig rig({"dct", Compression::METHOD_NONE, Compression::METHOD_DCT, 0.8});
+TEST_P(DctPushTest, APushThatIsDroppedStaysInTheResiduals) {
+  Rig rig(TheCase());
   ScalarBags truth(kDim, rig.cluster.map());
   std::mt19937_64 random(10);
   const std::vector<FeatureKeys> features = DrawFeatures(40, &random);
@@ -258,7 +271,27 @@ TEST(DctPushTest, APushThatIsDroppedStaysInTheResiduals) {
   EXPECT_EQ(truth.Differences(rig.cluster.rows()), "");
 }
 
-TEST(DctPushTest, SparsityZeroIsBitIdenticalToNone) {
+// A gradient that is not finite is refused before anything has changed: the residuals go on as if it had never been.
+TEST_P(DctPushTest, ResidualsNeverMeetNaN) {
+  Rig rig(TheCase());
+  Rig twin(TheCase());
+  std::mt19937_64 random(11);
+  const std::vector<FeatureKeys> features = DrawFeatures(40, &random);
+  std::vector<float> pooled;
+  for (int64_t step = 0; step < 6; ++step) {
+    const std::vector<float> gradient = DrawGradient(40 * features.size() * kDim, &random);
+    if (step == 3) {
+      std::vector<float> spoiled = gradient;
+      for (size_t i = 0; i < spoiled.size(); i += 7) spoiled[i] = i % 2 == 0 ? NAN : INFINITY;
+      EXPECT_TRUE(absl::IsInvalidArgument(TrainStep(step, features, 40, spoiled, rig.bags.get(), &pooled)));
+    }
+    ASSERT_TRUE(TrainStep(step, features, 40, gradient, rig.bags.get(), &pooled).ok());
+    ASSERT_TRUE(TrainStep(step, features, 40, gradient, twin.bags.get(), &pooled).ok());
+    ASSERT_EQ(rig.cluster.rows(), twin.cluster.rows()) << "step " << step;
+  }
+}
+
+TEST(DctPushZeroTest, SparsityZeroIsBitIdenticalToNone) {
   Rig none({"none", Compression::METHOD_NONE, Compression::METHOD_NONE});
   Rig dct({"dct", Compression::METHOD_NONE, Compression::METHOD_DCT, 0});
   std::mt19937_64 random(12);
