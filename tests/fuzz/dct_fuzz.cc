@@ -1,15 +1,19 @@
-// DCT as a list of instructions: each byte encodes a step (commit, roll back, threshold life, layer or rows) and the bytes after it are
-// gradients of any bit pattern. After each step: what was acknowledged plus the residual is the sum of the gradients.
+// Codecs with a residual as a list of instructions: each byte encodes a step (DCT of a layer or of rows, top-k, DGC; commit or roll back;
+// denser than asked for or not) and the bytes after it are gradients of any bit pattern. After each step: what was acknowledged plus the
+// residual is the sum of the gradients.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "compression/dct_layer.h"
 #include "compression/dct_rows.h"
+#include "compression/dgc_layer.h"
+#include "compression/topk_layer.h"
 
 namespace weir::compression {
 namespace {
@@ -53,33 +57,80 @@ void Step(bool commit, const std::vector<float>& gradient, Codec* codec, Ledger*
   ledger->Add(gradient, commit ? Decoded(frames) : std::vector<float>(kSize, 0.0f), residual());
 }
 
+constexpr uint32_t kLayerEnds[] = {kDim, kSize};
+
+// A dense codec and its account.
+template <typename Codec>
+class LayerUnderTest {
+ public:
+  template <typename Options>
+  explicit LayerUnderTest(const Options& options) : codec_(kSize, 0, options) {}
+
+  void Take(bool commit, const std::vector<float>& gradient) {
+    Step(
+        commit, gradient, &codec_, &ledger_, [&](std::vector<std::string>* frames) { return Encode(gradient, frames); },
+        [&] { return std::vector<float>(codec_.residual().begin(), codec_.residual().end()); });
+  }
+  void SetDensityFactor(double factor) { codec_.SetDensityFactor(factor); }
+
+ private:
+  absl::Status Encode(const std::vector<float>& gradient, std::vector<std::string>* frames) {
+    if constexpr (std::is_same_v<Codec, DctLayer>) {
+      return codec_.Encode(gradient, kLayerEnds, frames);
+    } else {
+      return codec_.Encode(gradient, 1, kLayerEnds, frames);
+    }
+  }
+
+  Codec codec_;
+  Ledger ledger_;
+};
+
+std::vector<float> ResidualOf(const DctRows& rows, const std::vector<Key>& keys) {
+  std::vector<float> residual(kSize, 0.0f);
+  for (uint32_t i = 0; i < kRows; ++i) {
+    const absl::Span<const float> row = rows.residual(keys[i]);
+    std::copy(row.begin(), row.end(), residual.begin() + i * kDim);
+  }
+  return residual;
+}
+
 void Run(const uint8_t* data, size_t size, const DctOptions& options) {
-  DctLayer layer(kSize, 0, options);
+  LayerUnderTest<DctLayer> layer(options);
+  LayerUnderTest<TopkLayer> topk(TopkOptions{options.sparsity, options.values});
+  // Without momentum what dgc holds back are gradients.
+  LayerUnderTest<DgcLayer> dgc(DgcOptions{options.sparsity, options.values, 0, 0, 4, 2});
   DctRows rows(kDim, options);
-  Ledger layer_ledger, rows_ledger;
+  Ledger rows_ledger;
   const std::vector<Key> keys = {0, UINT64_MAX};
   for (; size >= 1 + kSize * sizeof(float); data += 1 + kSize * sizeof(float), size -= 1 + kSize * sizeof(float)) {
     std::vector<float> gradient(kSize);
     std::memcpy(gradient.data(), data + 1, kSize * sizeof(float));
-    const bool commit = *data % 2 == 0;
-    if (*data % 4 < 2) {
-      const std::vector<uint32_t> ends = {kDim, kSize};
-      Step(
-          commit, gradient, &layer, &layer_ledger, [&](std::vector<std::string>* frames) { return layer.Encode(gradient, ends, frames); },
-          [&] { return std::vector<float>(layer.residual().begin(), layer.residual().end()); });
-    } else {
-      const std::vector<uint32_t> ends = {1, kRows};
-      Step(
-          commit, gradient, &rows, &rows_ledger,
-          [&](std::vector<std::string>* frames) { return rows.Encode(keys, gradient, ends, frames); },
-          [&] {
-            std::vector<float> residual(kSize, 0.0f);
-            for (uint32_t i = 0; i < kRows; ++i) {
-              const absl::Span<const float> row = rows.residual(keys[i]);
-              std::copy(row.begin(), row.end(), residual.begin() + i * kDim);
-            }
-            return residual;
-          });
+    const bool commit = (*data & 1) == 0;
+    if (*data & 8) {
+      const double factor = 1 + (*data >> 4);
+      layer.SetDensityFactor(factor);
+      topk.SetDensityFactor(factor);
+      dgc.SetDensityFactor(factor);
+      rows.SetDensityFactor(factor);
+    }
+    switch (*data >> 1 & 3) {
+      case 0:
+        layer.Take(commit, gradient);
+        break;
+      case 1:
+        topk.Take(commit, gradient);
+        break;
+      case 2:
+        dgc.Take(commit, gradient);
+        break;
+      default:
+        Step(
+            commit, gradient, &rows, &rows_ledger,
+            [&](std::vector<std::string>* frames) {
+              return rows.Encode(keys, gradient, std::vector<uint32_t>{1, kRows}, frames);
+            },
+            [&] { return ResidualOf(rows, keys); });
     }
   }
 }
