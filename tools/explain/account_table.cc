@@ -47,22 +47,27 @@ std::vector<EdgeSum> EdgesOf(const RunResult& run) {
 
 std::string ShareText(double part, double whole) { return whole > 0 ? absl::StrFormat("%.1f %%", 100 * part / whole) : "-"; }
 
+// In the life of one worker.
+double StepsOf(const RunResult& run) { return std::max(1.0, static_cast<double>(run.steps * run.workers)); }
+
+std::string CodecMsText(double seconds, const RunResult& run) { return absl::StrFormat("%.3f", 1000 * seconds / StepsOf(run)); }
+
 std::string EdgeTable(const RunResult& run, absl::Span<const EdgeSum> edges) {
   const auto samples = static_cast<double>(run.samples);
   const double all = static_cast<double>(TotalBytes(run.training_bytes));
-  std::vector<Cells> lines = {{"bytes a sample", "keys", "masks", "values", "headers", "rest", "in all", "share"}};
+  std::vector<Cells> lines = {{"bytes a sample", "keys", "masks", "values", "headers", "rest", "in all", "share", "codec ms a step"}};
   EdgeSum total;
   for (const EdgeSum& edge : edges) {
     const auto text = [samples](double bytes) { return HumanBytes(bytes / samples); };
     const AccountLine& sum = edge.sum;
     lines.push_back({edge.name, text(sum.keys), text(sum.masks), text(sum.values), text(sum.headers), text(edge.rest()),
-                     text(edge.socket_bytes), ShareText(edge.socket_bytes, all)});
+                     text(edge.socket_bytes), ShareText(edge.socket_bytes, all), CodecMsText(sum.codec_seconds, run)});
     total.sum.Add(sum);
     total.socket_bytes += edge.rest();
   }
   lines.push_back({"all", HumanBytes(total.sum.keys / samples), HumanBytes(total.sum.masks / samples),
                    HumanBytes(total.sum.values / samples), HumanBytes(total.sum.headers / samples),
-                   HumanBytes(total.socket_bytes / samples), HumanBytes(all / samples), ""});
+                   HumanBytes(total.socket_bytes / samples), HumanBytes(all / samples), "", CodecMsText(total.sum.codec_seconds, run)});
   return TextTable(lines);
 }
 
@@ -82,10 +87,9 @@ std::string LinesTable(const RunResult& run, size_t lines_max) {
       continue;
     }
     const double sent = line.entries > 0 ? static_cast<double>(line.kept) / static_cast<double>(line.entries) : 0;
-    const double steps = std::max(1.0, static_cast<double>(run.steps * run.workers));
     lines.push_back({line.name, line.edge, HumanBytes(static_cast<double>(line.bytes()) / samples), HumanBytes(line.keys / samples),
                      HumanBytes(line.masks / samples), HumanBytes(line.values / samples), HumanBytes(line.headers / samples),
-                     DensityText(line.density_asked), DensityText(sent), absl::StrFormat("%.3f", 1000 * line.codec_seconds / steps)});
+                     DensityText(line.density_asked), DensityText(sent), CodecMsText(line.codec_seconds, run)});
   }
   std::string text = TextTable(lines);
   if (account.size() > lines_max) {
@@ -96,7 +100,7 @@ std::string LinesTable(const RunResult& run, size_t lines_max) {
 }
 
 std::string TimeTable(const RunResult& run) {
-  const double steps = std::max(1.0, static_cast<double>(run.steps * run.workers));
+  const double steps = StepsOf(run);
   double all = 0;
   for (const auto& [phase, seconds] : run.step_seconds) all += seconds;
   std::vector<Cells> lines = {{"a step of one worker", "ms", "share"}};

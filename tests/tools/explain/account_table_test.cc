@@ -30,8 +30,8 @@ TEST(AccountTableTest, SaysWhereBytesAndTimeWent) {
   const absl::StatusOr<std::string> text = AccountTable(SomeRun(), {});
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("some: 100 samples in 10 steps, 2 workers, 1 server\n"));
-  EXPECT_THAT(*text, ::testing::ContainsRegex("lookup +7 B +1 B +5.60 B +0.40 B +6 B +20 B +55.6 %"));
-  EXPECT_THAT(*text, ::testing::ContainsRegex("dense +0 B +0 B +0 B +0 B +10 B +10 B +27.8 %"));
+  EXPECT_THAT(*text, ::testing::ContainsRegex("lookup +7 B +1 B +5.60 B +0.40 B +6 B +20 B +55.6 % +1.000\n"));
+  EXPECT_THAT(*text, ::testing::ContainsRegex("dense +0 B +0 B +0 B +0 B +10 B +10 B +27.8 % +0.000\n"));
   EXPECT_THAT(*text, ::testing::ContainsRegex("all +7 B +2 B +7.60 B +0.90 B +18.5 B +36 B"));
   EXPECT_THAT(*text, ::testing::ContainsRegex("C1 +lookup +9.20 B.* 10 % +10 % +1.000\n"));
   EXPECT_THAT(*text, ::testing::ContainsRegex("C1 +push +3.50 B.* 25 % +20 % +0.000\n"));
