@@ -148,7 +148,7 @@ runs all six combinations and the two yardsticks, each with three seeds: 24 cell
   fp16    half precision everywhere, and nothing else
 Significance is against the first arm, plain: a paired t-test over the seeds that both arms have.
 
-The folder holds compare.html (the page to open), compare.json (the same for programs) and the run folder of every cell, <arm>-<seed>. The
+The folder holds compare.html (the page to open), compare.json (the same for programs), compare.md and the run folder of every cell, <arm>-<seed>. The
 same command again runs only what has no result yet, or another job than now; so a comparison can be stopped by Ctrl-C and go on, or grow by
 seeds and values. Data files are told apart by their names: after new rows in an old file, take another --out.
 

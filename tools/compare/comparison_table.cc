@@ -1,5 +1,6 @@
 #include "tools/compare/comparison_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -30,7 +31,7 @@ std::string PText(const std::optional<double>& p) {
 
 std::string FewerText(double bytes, double reference) { return HumanRatio(bytes, reference, {"fewer", "more"}); }
 
-std::string QualityTable(const Comparison& comparison, const Figures& figures) {
+std::vector<Cells> QualityLines(const Comparison& comparison, const Figures& figures) {
   const std::string& base = comparison.arms[figures.base].name;
   Cells head = {"arm", "seeds", "log-loss", absl::StrCat("vs ", base), "p", "NE", "AUC", "bytes/sample"};
   for (const size_t reference : figures.references) head.push_back(absl::StrCat("vs ", comparison.arms[reference].name));
@@ -53,10 +54,10 @@ std::string QualityTable(const Comparison& comparison, const Figures& figures) {
     cells.insert(cells.end(), {HumanSeconds(arm.seconds.mean), arm.pareto ? "*" : ""});
     lines.push_back(std::move(cells));
   }
-  return TextTable(lines);
+  return lines;
 }
 
-std::string BytesTable(const Comparison& comparison, const Figures& figures) {
+std::vector<Cells> BytesLines(const Comparison& comparison, const Figures& figures) {
   Cells head = {"bytes/sample"};
   for (const absl::string_view edge : kEdgeNames) head.push_back(absl::StrReplaceAll(edge, {{"_", " "}}));
   head.push_back("in all");
@@ -69,21 +70,34 @@ std::string BytesTable(const Comparison& comparison, const Figures& figures) {
     cells.push_back(HumanBytes(arm.bytes));
     lines.push_back(std::move(cells));
   }
-  return TextTable(lines);
+  return lines;
 }
 
-std::string Missing(const Comparison& comparison) {
+std::string Missing(const Comparison& comparison, absl::string_view bullet) {
   std::string text;
   for (const Arm& arm : comparison.arms) {
-    for (const std::string& same : arm.same) absl::StrAppend(&text, arm.name, " is also what ", same, " gives\n");
-    if (!arm.refused.empty()) absl::StrAppend(&text, arm.name, " refused: ", arm.refused, "\n");
+    for (const std::string& same : arm.same) absl::StrAppend(&text, bullet, arm.name, " is also what ", same, " gives\n");
+    if (!arm.refused.empty()) absl::StrAppend(&text, bullet, arm.name, " refused: ", arm.refused, "\n");
     size_t to_run = 0;
     for (const Cell& cell : arm.cells) {
-      if (cell.state == Cell::State::kFailed) absl::StrAppend(&text, cell.folder, " failed: ", OneLine(cell.reason), "\n");
+      if (cell.state == Cell::State::kFailed) absl::StrAppend(&text, bullet, cell.folder, " failed: ", OneLine(cell.reason), "\n");
       if (cell.state == Cell::State::kToRun) ++to_run;
     }
-    if (to_run > 0) absl::StrAppend(&text, arm.name, ": ", to_run, " of ", arm.cells.size(), " seeds still to run\n");
+    if (to_run > 0) absl::StrAppend(&text, bullet, arm.name, ": ", to_run, " of ", arm.cells.size(), " seeds still to run\n");
   }
+  return text;
+}
+
+// `bullet`: before each line of what is missing.
+std::string Text(const Comparison& comparison, std::string (*table)(absl::Span<const Cells>), absl::string_view bullet) {
+  const Figures figures = FiguresOf(comparison);
+  std::string text;
+  const auto finished = [](const ArmFigures& arm) { return arm.finished > 0; };
+  if (std::any_of(figures.arms.begin(), figures.arms.end(), finished)) {
+    text = absl::StrCat(table(QualityLines(comparison, figures)), "\n", table(BytesLines(comparison, figures)));
+  }
+  const std::string missing = Missing(comparison, bullet);
+  if (!missing.empty()) absl::StrAppend(&text, text.empty() ? "" : "\n", missing);
   return text;
 }
 
@@ -98,17 +112,8 @@ std::string OneLine(const std::string& text) {
                            : absl::StrCat(text.substr(0, first_end), " ", text.substr(last, last_end + 1 - last));
 }
 
-std::string ComparisonTable(const Comparison& comparison) {
-  const Figures figures = FiguresOf(comparison);
-  std::string text;
-  for (const ArmFigures& arm : figures.arms) {
-    if (arm.finished == 0) continue;
-    text = absl::StrCat(QualityTable(comparison, figures), "\n", BytesTable(comparison, figures));
-    break;
-  }
-  const std::string missing = Missing(comparison);
-  if (!missing.empty()) absl::StrAppend(&text, text.empty() ? "" : "\n", missing);
-  return text;
-}
+std::string ComparisonTable(const Comparison& comparison) { return Text(comparison, TextTable, ""); }
+
+std::string ComparisonMarkdown(const Comparison& comparison) { return Text(comparison, MarkdownTable, "- "); }
 
 }  // namespace weir::tools

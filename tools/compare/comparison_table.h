@@ -1,4 +1,4 @@
-// A comparison as text for a terminal. Pure.
+// A comparison as text, for a terminal or as Markdown. Pure.
 #ifndef WEIR_TOOLS_COMPARE_COMPARISON_TABLE_H_
 #define WEIR_TOOLS_COMPARE_COMPARISON_TABLE_H_
 
@@ -11,6 +11,9 @@ namespace weir::tools {
 // Quality, bytes and time of each arm, then bytes per sample by edge, then what was refused, failed or is still to run. Ends with a
 // newline.
 std::string ComparisonTable(const Comparison& comparison);
+
+// The same as Markdown.
+std::string ComparisonMarkdown(const Comparison& comparison);
 
 // A reason of a failure in one line: the first, which says who failed, and the last, which is the last word of its log.
 std::string OneLine(const std::string& text);

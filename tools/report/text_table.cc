@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace weir::tools {
 namespace {
@@ -30,6 +31,25 @@ std::string TextTable(absl::Span<const std::vector<std::string>> lines) {
     }
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+std::string MarkdownTable(absl::Span<const std::vector<std::string>> lines) {
+  if (lines.empty()) return "";
+  const size_t columns = lines.front().size();
+  std::string text;
+  for (size_t line = 0; line < lines.size(); ++line) {
+    absl::StrAppend(&text, "|");
+    for (size_t i = 0; i < columns; ++i) {
+      const std::string cell = i < lines[line].size() ? absl::StrReplaceAll(lines[line][i], {{"|", "\\|"}}) : "";
+      absl::StrAppend(&text, " ", cell, cell.empty() ? "|" : " |");
+    }
+    absl::StrAppend(&text, "\n");
+    if (line > 0) continue;
+    absl::StrAppend(&text, "|---|");
+    for (size_t i = 1; i < columns; ++i) absl::StrAppend(&text, "---:|");
+    absl::StrAppend(&text, "\n");
   }
   return text;
 }

@@ -47,6 +47,12 @@ TEST(ComparisonFilesTest, PageAndFileHoldTheSame) {
   EXPECT_EQ(in_page, nlohmann::json::parse(Read(dir + "/compare.json"), nullptr, false));
 }
 
+TEST(ComparisonFilesTest, MarkdownIsBesideThePage) {
+  const std::string dir = NewFolder("markdown");
+  ASSERT_EQ(WriteComparison(dir, SampleComparison()), absl::OkStatus());
+  EXPECT_THAT(Read(dir + "/compare.md"), HasSubstr("| plain | 2 | 0.51000 ± 0.01414 |"));
+}
+
 TEST(ComparisonFilesTest, PageNeedsNothingElse) {
   const std::string dir = NewFolder("alone");
   ASSERT_EQ(WriteComparison(dir, SampleComparison()), absl::OkStatus());

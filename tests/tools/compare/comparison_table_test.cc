@@ -32,6 +32,17 @@ TEST(ComparisonTableTest, SaysEverything) {
             "odd refused: odd has no effect\n");
 }
 
+TEST(ComparisonMarkdownTest, SaysTheSame) {
+  const std::string text = ComparisonMarkdown(SampleComparison());
+  EXPECT_THAT(text,
+              HasSubstr("| arm | seeds | log-loss | vs plain | p | NE | AUC | bytes/sample | vs plain | wall time | front |\n|---|---:|"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\n| small | 2 | 0.52500 ± 0.02121 | +2.941 % | 0.205 | 1.05000 ± 0.04243 | 0.47500 ± 0.02121 | 10 B | 8.0x fewer |"));
+  EXPECT_THAT(text, HasSubstr("\n| half | 0 B | 10 B | 10 B | 0 B | 0 B | 20 B |\n"));
+  EXPECT_THAT(text, HasSubstr("\n- later: 2 of 2 seeds still to run\n"));
+}
+
 TEST(ComparisonTableTest, WithoutARunOnlyWhatIsMissing) {
   Comparison comparison = SampleComparison();
   for (Arm& arm : comparison.arms) {

@@ -17,5 +17,15 @@ TEST(TextTableTest, ShortLinesAndNoLines) {
   EXPECT_EQ(TextTable({}), "");
 }
 
+TEST(MarkdownTableTest, HasAHeadAndOneLineForEach) {
+  EXPECT_EQ(MarkdownTable({}), "");
+  const std::vector<std::vector<std::string>> lines = {{"arm", "loss", "front"}, {"a|b", "0.5"}, {"c", "", "*"}};
+  EXPECT_EQ(MarkdownTable(lines),
+            "| arm | loss | front |\n"
+            "|---|---:|---:|\n"
+            "| a\\|b | 0.5 | |\n"
+            "| c | | * |\n");
+}
+
 }  // namespace
 }  // namespace weir::tools
