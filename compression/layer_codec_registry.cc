@@ -62,4 +62,9 @@ ValueType ValuesOf(const Compression::Dense& settings) {
   return ValueTypeOf(settings.values());
 }
 
+bool SendsWhole(const Compression::Dense& settings, uint32_t size) {
+  if (settings.method() == Compression::METHOD_FP16 || settings.method() == Compression::METHOD_BF16) return true;
+  return settings.sparsity() == 0 || size < settings.min_elements();
+}
+
 }  // namespace weir::compression

@@ -24,6 +24,9 @@ absl::StatusOr<std::unique_ptr<LayerCodec>> MakeLayerCodec(const Compression::De
 // How the values of a method's frames travel, from workers and back as sums.
 ValueType ValuesOf(const Compression::Dense& settings);
 
+// Whether a layer of `size` entries travels whole: only zeros are left out.
+bool SendsWhole(const Compression::Dense& settings, uint32_t size);
+
 }  // namespace weir::compression
 
 #endif  // WEIR_COMPRESSION_LAYER_CODEC_REGISTRY_H_

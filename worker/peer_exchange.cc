@@ -16,12 +16,12 @@ namespace weir::worker {
 void PeerExchange::Configure(ExchangeOptions options) {
   MutexLock lock(&mu_);
   contributions_.resize(options.workers);
-  for (const uint32_t size : options.part_sizes) {
-    sums_.emplace_back(size);
-    residuals_.emplace_back(size);
+  for (const ExchangePart& part : options.parts) {
+    sums_.emplace_back(part.size);
+    residuals_.emplace_back(part.size);
   }
-  limits_.resize(options.part_sizes.size());
-  held_back_.resize(options.part_sizes.size());
+  limits_.resize(options.parts.size());
+  held_back_.resize(options.parts.size());
   options_ = std::move(options);
   state_ = absl::OkStatus();
 }
@@ -39,17 +39,17 @@ absl::Status PeerExchange::Validate(const ReduceRequest& request) const {
     return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker_rank(), " contributes to step ", request.step(), ", worker ",
                                                    options_.rank, " gathers step ", step_));
   }
-  if (request.frames_size() != static_cast<int>(options_.part_sizes.size())) {
+  if (request.frames_size() != static_cast<int>(options_.parts.size())) {
     return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker_rank(), " sends ", request.frames_size(), " layers, worker ",
-                                                   options_.rank, " owns parts of ", options_.part_sizes.size()));
+                                                   options_.rank, " owns parts of ", options_.parts.size()));
   }
   return absl::OkStatus();
 }
 
 absl::Status PeerExchange::Decode(const ReduceRequest& request, Contribution* contribution) const {
   std::vector<compression::SparseEntries> parts;
-  for (size_t i = 0; i < options_.part_sizes.size(); ++i) {
-    auto entries = compression::DecodeSparse(request.frames(i), options_.part_sizes[i]);
+  for (size_t i = 0; i < options_.parts.size(); ++i) {
+    auto entries = compression::DecodeSparse(request.frames(i), options_.parts[i].size);
     if (!entries.ok()) {
       return absl::Status(entries.status().code(),
                           absl::StrCat("layer part ", i, " from worker ", request.worker_rank(), ": ", entries.status().message()));
@@ -97,16 +97,18 @@ absl::Status PeerExchange::SumPart(size_t part, SparseEntries* answer) {
     std::set_union(positions.begin(), positions.end(), entries.positions.begin(), entries.positions.end(), std::back_inserter(joined));
     positions.swap(joined);
   }
-  // Not all at once less than before: what is held back goes on draining when contributions end.
-  const size_t others = std::max<size_t>(contributions_.size() - 1, 1);
-  const size_t allowed = std::max({(most * contributions_.size() + others - 1) / others, size_t{limits_[part]} / 2, size_t{1}});
-  limits_[part] = static_cast<uint32_t>(std::min(allowed, sum.size()));
-  if (held_back_[part] || positions.size() > limits_[part]) return TakeLargest(part, limits_[part], answer);
+  if (!options_.parts[part].whole) {
+    // Not all at once less than before: what is held back goes on draining when contributions end.
+    const size_t others = std::max<size_t>(contributions_.size() - 1, 1);
+    const size_t allowed = std::max({(most * contributions_.size() + others - 1) / others, size_t{limits_[part]} / 2, size_t{1}});
+    limits_[part] = static_cast<uint32_t>(std::min(allowed, sum.size()));
+    if (held_back_[part] || positions.size() > limits_[part]) return TakeLargest(part, limits_[part], answer);
+  }
   for (const uint32_t position : positions) {
     answer->values.push_back(sum[position] + residuals_[part][position]);
     sum[position] = 0;
   }
-  return Round(options_.part_values[part], positions, &answer->values, &residuals_[part]);
+  return Round(options_.parts[part].values, positions, &answer->values, &residuals_[part]);
 }
 
 absl::Status PeerExchange::TakeLargest(size_t part, uint32_t limit, SparseEntries* answer) {
@@ -118,7 +120,7 @@ absl::Status PeerExchange::TakeLargest(size_t part, uint32_t limit, SparseEntrie
   compression::SelectLargest(residual, limit, &answer->positions);
   answer->values.clear();
   for (const uint32_t position : answer->positions) answer->values.push_back(residual[position]);
-  WEIR_RETURN_IF_ERROR(Round(options_.part_values[part], answer->positions, &answer->values, &residual));
+  WEIR_RETURN_IF_ERROR(Round(options_.parts[part].values, answer->positions, &answer->values, &residual));
   held_back_[part] = answer->positions.size() == limit;
   return absl::OkStatus();
 }
@@ -132,7 +134,7 @@ absl::Status PeerExchange::Sum() {
     SparseEntries answer;
     WEIR_RETURN_IF_ERROR(SumPart(part, &answer));
     WEIR_RETURN_IF_ERROR(compression::EncodeSparse(static_cast<uint32_t>(sums_[part].size()), answer.positions, answer.values,
-                                                   options_.part_values[part], last_reply_.add_frames()));
+                                                   options_.parts[part].values, last_reply_.add_frames()));
   }
   for (Contribution& contribution : contributions_) contribution = Contribution();
   ++step_;

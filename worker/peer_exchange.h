@@ -4,7 +4,7 @@
 // An answer has at most W / (W - 1) times as many entries of a layer as the largest contribution to it, with W workers: so from all its
 // peers a worker gets no more entries than it keeps, whatever W is; else answers would grow with W, since workers keep different entries.
 // Beyond that the largest sums go, and the owner holds the rest back for the next steps, as a worker does. Two workers are never affected,
-// and nothing is where workers send all of their entries.
+// nor are layers that workers send whole: there an entry that is missing is a zero, and none waits.
 #ifndef WEIR_WORKER_PEER_EXCHANGE_H_
 #define WEIR_WORKER_PEER_EXCHANGE_H_
 
@@ -23,13 +23,18 @@
 
 namespace weir::worker {
 
+// A layer's part in a slice.
+struct ExchangePart {
+  uint32_t size = 0;  // entries
+  compression::ValueType values = compression::ValueType::kFp32;
+  bool whole = false;  // workers drop nothing of it, nor does the owner
+};
+
 struct ExchangeOptions {
   uint64_t job_hash = 0;
   uint32_t rank = 0;
   uint32_t workers = 1;
-  // Of each layer's part in this worker's slice: entries, and how they travel.
-  std::vector<uint32_t> part_sizes;
-  std::vector<compression::ValueType> part_values;
+  std::vector<ExchangePart> parts;  // of this worker's slice
 };
 
 // Thread-safe. Registered with a GrpcEndpoint before the job is known; calls before Configure answer UNAVAILABLE.

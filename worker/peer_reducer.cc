@@ -68,8 +68,9 @@ class PeerReducer final : public DenseReducer {
     exchange_options.rank = options_.rank;
     exchange_options.workers = slices_.size();
     for (const Part& part : slices_[options_.rank].parts) {
-      exchange_options.part_sizes.push_back(part.end - part.begin);
-      exchange_options.part_values.push_back(compression::ValuesOf(DenseOfLayer(options_.codec, layers_[part.layer].name)));
+      const Compression::Dense codec = DenseOfLayer(options_.codec, layers_[part.layer].name);
+      exchange_options.parts.push_back(
+          {part.end - part.begin, compression::ValuesOf(codec), compression::SendsWhole(codec, layers_[part.layer].size)});
     }
     exchange_->Configure(std::move(exchange_options));
     for (const std::string& peer : options_.peers) stubs_.push_back(PeerService::NewStub(OpenChannel(peer, Edge::kDense)));

@@ -103,6 +103,25 @@ TEST_P(PeerReducerTest, SparsityZeroIsThePlainSumInRankOrder) {
   }
 }
 
+// Zeros do not travel: workers that send all of their gradients send different entries where different units are dead, and owners may hold
+// nothing of them back.
+TEST_P(PeerReducerTest, WhatTravelsWholeArrivesAtOnce) {
+  Compression::Dense small_layers = Dct(0.99), rounded = Dct(0);
+  small_layers.set_min_elements(100000);
+  rounded.set_method(Compression::METHOD_BF16);
+  for (const Compression::Dense& codec : {Dct(0), small_layers, rounded}) {
+    Workers workers(GetParam(), codec);
+    for (int64_t step = 0; step < 3; ++step) {
+      // Entry i is of worker i mod workers alone; small whole numbers, which bf16 has.
+      std::vector<std::vector<float>> gradients(GetParam(), std::vector<float>(workers.size()));
+      std::vector<float> sum(workers.size());
+      for (size_t i = 0; i < sum.size(); ++i) gradients[i % GetParam()][i] = sum[i] = static_cast<float>(1 + (i + step) % 100);
+      workers.Reduce(step, &gradients);
+      for (const auto& got : gradients) ASSERT_EQ(got, sum) << codec.ShortDebugString();
+    }
+  }
+}
+
 TEST_P(PeerReducerTest, WhatIsNotSentYetIsSentLater) {
   for (const auto values : {Compression::VALUES_FP32, Compression::VALUES_FP16}) {
     Workers workers(GetParam(), Dct(0.95, values));
@@ -238,7 +257,7 @@ TEST(PeerExchangeTest, RefusesBadContributions) {
   good.set_samples(5);
   ASSERT_TRUE(compression::EncodeDense({1, 2, 3}, compression::ValueType::kFp32, good.add_frames()).ok());
   EXPECT_EQ(contribute(good).code(), absl::StatusCode::kUnavailable) << "before it is configured";
-  exchange.Configure({kJobHash, 0, 1, {3}, {compression::ValueType::kFp32}});
+  exchange.Configure({kJobHash, 0, 1, {{3}}});
 
   ReduceRequest bad = good;
   bad.set_job_hash(1);
