@@ -44,7 +44,8 @@ class BagsLookup {
 class BagsPush {
  public:
   virtual ~BagsPush() = default;
-  // Waits until every server has acknowledged; only then what was sent leaves the residuals. Call once.
+  // Waits until every server has acknowledged; only then what was sent leaves the residuals. After an error all of it stays there, also
+  // what some servers have applied: their step is done, that of the others never will be, so training must end. Call once.
   virtual absl::Status Wait() = 0;
 };
 
