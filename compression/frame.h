@@ -21,6 +21,11 @@ enum class ValueType : uint8_t {
   kFp16 = 1,
   kBf16 = 2,
   kInt8 = 3,  // a byte a value, and one for each block of values: their common power of two
+  kFp8 = 4,   // a byte a value: sign, 6 bits of exponent, 1 of mantissa
+  // Multiples of a step that the header brings, as codes of one or two bytes. compression/bounded_rows.h makes these frames, the encoders
+  // below do not.
+  kSteps8 = 5,
+  kSteps16 = 6,
 };
 
 // Values that share a scale in kInt8 frames that do not say otherwise.
@@ -31,6 +36,7 @@ enum class MaskLayout : uint8_t {
   kBitmap = 1,   // one bit an entry
   kGaps = 2,     // varint distances between kept entries
   kImplied = 3,  // values only: both sides know the mask
+  kRepeats = 4,  // of kSteps8 and kSteps16: rows that are equal to one shortly before them do not travel
 };
 
 struct FrameHeader {
@@ -38,7 +44,10 @@ struct FrameHeader {
   MaskLayout layout = MaskLayout::kDense;
   uint32_t size = 0;  // entries, kept or not; kImplied: = kept
   uint32_t kept = 0;
-  uint32_t block = 0;  // kInt8: values that share a scale
+  uint32_t block = 0;  // kInt8: values that share a scale; kSteps8, kSteps16: entries of a row
+  float step = 0;      // kSteps8, kSteps16: a value is (lowest + code) * step
+  int32_t lowest = 0;
+  bool packed = false;  // mask and values by PackFrame
 };
 
 // Entries a frame keeps: positions strictly increasing, one value for each.
@@ -58,6 +67,27 @@ absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, a
 
 // Appends a frame of values whose mask the receiver has (layout kImplied). Errors as EncodeDense.
 absl::Status EncodeImplied(absl::Span<const float> values, ValueType type, std::string* out);
+
+// Rows of `width` entries as multiples of a step (compression/bounded_rows.h makes them).
+inline constexpr uint32_t kRepeatWindowRows = 32;   // how far back a row that repeats is found
+inline constexpr int32_t kStepMultipleMax = 32768;  // of either sign: times a step of 8 bits of mantissa it is exact in fp32
+struct StepRows {
+  uint32_t rows = 0;
+  uint32_t width = 1;
+  float step = 1;  // has no more than 8 bits of mantissa
+  int32_t lowest = 0;
+  ValueType type = ValueType::kSteps8;
+  bool repeats = false;               // layout kRepeats; else kDense
+  absl::Span<const uint8_t> mask;     // of kRepeats, as in FORMAT.md
+  absl::Span<const uint8_t> codes;    // of the rows that travel, little-endian
+};
+// Appends a frame of them. REQUIRES: that they fit each other, and frames.
+void EncodeSteps(const StepRows& rows, std::string* out);
+
+// Packs the mask and the values of a frame by an entropy code (compression/packed_bytes.h), the bytes of equal weight of all values
+// together; a frame that would not be shorter stays as it is. Every decoder reads both. An empty string stays empty. REQUIRES: a frame of
+// one of the encoders.
+void PackFrame(std::string* frame);
 
 // The decoders refuse, with INVALID_ARGUMENT or DATA_LOSS (checksum) and before they allocate, whatever is not a well-formed frame; a frame
 // ends exactly at the end of the string. On an error nothing was written. Values are not looked at: who must not see NaN or infinity checks
@@ -83,10 +113,11 @@ FrameBytes FrameBytesOf(absl::string_view frame);
 // Writes all entries, zeros where not kept. The frame's size must be out.size(); not for kImplied.
 absl::Status DecodeInto(absl::string_view frame, absl::Span<float> out);
 
-// Adds the kept entries to `out`. The frame's size must be out.size(); not for kImplied.
+// Adds the kept entries to `out`. The frame's size must be out.size(); not for kImplied and kRepeats.
 absl::Status DecodeAdd(absl::string_view frame, absl::Span<float> out);
 
-// The kept entries. The frame's size must be `size`; not for kImplied. A dense frame gives all entries that are not exactly zero.
+// The kept entries. The frame's size must be `size`; not for kImplied and kRepeats. A dense frame gives all entries that are not exactly
+// zero.
 absl::StatusOr<SparseEntries> DecodeSparse(absl::string_view frame, uint32_t size);
 
 // Values of a kImplied frame of exactly out.size() entries.

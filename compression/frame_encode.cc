@@ -26,10 +26,11 @@ uint32_t BeyondRangeBits(ValueType type) {
       return kHalfOverflowBits;
     case ValueType::kBf16:
       return kBrainOverflowBits;
-    case ValueType::kInt8:
-      break;
+    case ValueType::kFp8:
+      return kMinifloatOverflowBits;
+    default:
+      return kInt8LargestBits + 1;
   }
-  return kInt8LargestBits + 1;
 }
 
 absl::string_view CarriedValues(ValueType type) {
@@ -40,10 +41,11 @@ absl::string_view CarriedValues(ValueType type) {
       return "fp16 carries finite values below 65520";
     case ValueType::kBf16:
       return "bf16 carries finite values below 3.39e38";
-    case ValueType::kInt8:
-      break;
+    case ValueType::kFp8:
+      return "fp8 carries finite values below 57344";
+    default:
+      return "int8 carries finite values up to 3.37e38";
   }
-  return "int8 carries finite values up to 3.37e38";
 }
 
 absl::Status CheckValues(absl::Span<const float> values, ValueType type) {
@@ -67,12 +69,8 @@ absl::Status CheckPositions(absl::Span<const uint32_t> positions, uint32_t size)
 }
 
 void AppendHeader(const FrameHeader& header, std::string* out) {
-  uint8_t bytes[kFramePrefixBytes + 3 * kVarintBytesMax] = {kFrameMagic, kFrameVersion, static_cast<uint8_t>(header.layout),
-                                                            static_cast<uint8_t>(header.values)};
-  uint8_t* end = WriteVarint(header.size, bytes + kFramePrefixBytes);
-  end = WriteVarint(header.kept, end);
-  if (header.values == ValueType::kInt8) end = WriteVarint(header.block, end);
-  out->append(reinterpret_cast<const char*>(bytes), end - bytes);
+  uint8_t bytes[kFrameHeaderBytesMax];
+  out->append(reinterpret_cast<const char*>(bytes), WriteFrameHeader(header, bytes) - bytes);
 }
 
 // REQUIRES: values begin where a block begins.
@@ -90,6 +88,11 @@ void AppendValues(absl::Span<const float> values, ValueType type, uint32_t block
       return BrainsFromFloats(values, bytes);
     case ValueType::kInt8:
       return Int8FromFloats(values, block, bytes);
+    case ValueType::kFp8:
+      return MinifloatsFromFloats(values, bytes);
+    case ValueType::kSteps8:
+    case ValueType::kSteps16:
+      return;  // of compression/bounded_rows.h
   }
 }
 
@@ -103,7 +106,12 @@ void AppendWhole(absl::Span<const float> values, MaskLayout layout, ValueType ty
   const size_t begin = out->size();
   const uint32_t size = static_cast<uint32_t>(values.size());
   out->reserve(begin + kFramePrefixBytes + 3 * kVarintBytesMax + ValuesBytes(type, size, block) + kFrameChecksumBytes);
-  AppendHeader({type, layout, size, size, block}, out);
+  FrameHeader header;
+  header.values = type;
+  header.layout = layout;
+  header.size = header.kept = size;
+  header.block = block;
+  AppendHeader(header, out);
   AppendValues(values, type, block, out);
   AppendChecksum(begin, out);
 }
@@ -194,7 +202,13 @@ absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, a
   }
   const MaskLayout layout = SmallestLayout(size, positions, type);
   const size_t begin = out->size();
-  AppendHeader({type, layout, size, layout == MaskLayout::kDense ? size : static_cast<uint32_t>(positions.size()), kInt8Block}, out);
+  FrameHeader header;
+  header.values = type;
+  header.layout = layout;
+  header.size = size;
+  header.kept = layout == MaskLayout::kDense ? size : static_cast<uint32_t>(positions.size());
+  header.block = kInt8Block;
+  AppendHeader(header, out);
   if (layout == MaskLayout::kDense) {
     AppendScattered(size, positions, values, type, out);
   } else {
@@ -206,6 +220,22 @@ absl::Status EncodeSparse(uint32_t size, absl::Span<const uint32_t> positions, a
   return absl::OkStatus();
 }
 
+void EncodeSteps(const StepRows& rows, std::string* out) {
+  const size_t begin = out->size();
+  FrameHeader header;
+  header.values = rows.type;
+  header.layout = rows.repeats ? MaskLayout::kRepeats : MaskLayout::kDense;
+  header.size = rows.rows * rows.width;
+  header.kept = static_cast<uint32_t>(rows.codes.size() / ValuesBytes(rows.type, 1, 1));
+  header.block = rows.width;
+  header.step = rows.step;
+  header.lowest = rows.lowest;
+  AppendHeader(header, out);
+  out->append(reinterpret_cast<const char*>(rows.mask.data()), rows.mask.size());
+  out->append(reinterpret_cast<const char*>(rows.codes.data()), rows.codes.size());
+  AppendChecksum(begin, out);
+}
+
 float LargestValue(ValueType type) {
   switch (type) {
     case ValueType::kFp32:
@@ -214,10 +244,11 @@ float LargestValue(ValueType type) {
       return kHalfMax;
     case ValueType::kBf16:
       return FloatOfBits(kBrainOverflowBits - 0x8000);
-    case ValueType::kInt8:
-      break;
+    case ValueType::kFp8:
+      return kMinifloatMax;
+    default:
+      return FloatOfBits(kInt8LargestBits);
   }
-  return FloatOfBits(kInt8LargestBits);
 }
 
 void RoundValues(ValueType type, absl::Span<float> values) {
@@ -231,6 +262,9 @@ void RoundValues(ValueType type, absl::Span<float> values) {
     } else if (type == ValueType::kBf16) {
       BrainsFromFloats(chunk, bytes);
       FloatsFromBrains(bytes, chunk);
+    } else if (type == ValueType::kFp8) {
+      MinifloatsFromFloats(chunk, bytes);
+      FloatsFromMinifloats(bytes, chunk);
     } else {
       Int8FromFloats(chunk, kInt8Block, bytes);
       FloatsFromInt8(bytes, kInt8Block, 0, chunk);

@@ -1,5 +1,5 @@
-// binary16 (IEEE 754), bfloat16 and the scale of 8-bit blocks, one number at a time: the scalar reference of the vector kernels, and their
-// tail. Thread-safe (pure functions).
+// binary16 (IEEE 754), bfloat16, minifloats and the scale of 8-bit blocks, one number at a time: the scalar reference of the vector
+// kernels, and their tail. Thread-safe (pure functions).
 #ifndef WEIR_COMPRESSION_HALF_H_
 #define WEIR_COMPRESSION_HALF_H_
 
@@ -57,6 +57,27 @@ inline uint16_t BrainFromFloat(float value) {
 
 // Exact.
 inline float FloatFromBrain(uint16_t brain) { return FloatOfBits(uint32_t{brain} << 16); }
+
+// The minifloat of fp8 frames (FORMAT.md): in the lowest bit the sign, then a bit of mantissa, then 6 of exponent with a bias of 48; an
+// exponent of 0 is the number 0. Rounds to nearest, ties to even; magnitudes below 2^-47 give 0, those of kMinifloatOverflowBits and beyond
+// wrap. A number that was rounded once is not changed by rounding again.
+inline constexpr float kMinifloatMax = 49152;  // 1.5 * 2^15
+inline constexpr float kMinifloatMin = 0x1p-47f;
+inline constexpr uint32_t kMinifloatOverflowBits = 0x47600000;  // 57344: the first magnitude that rounds beyond
+inline uint8_t MinifloatFromFloat(float value) {
+  const uint32_t bits = BitsOfFloat(value);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude < (uint32_t{127 - 47} << 23)) return 0;
+  const uint32_t rounded = (magnitude + 0x1fffff + (magnitude >> 22 & 1)) >> 22;
+  return static_cast<uint8_t>((rounded - ((127 - 48) << 1)) << 1 | bits >> 31);
+}
+
+// Exact.
+inline float FloatFromMinifloat(uint8_t mini) {
+  const uint32_t magnitude = mini >> 1;
+  if (magnitude < 2) return 0;
+  return FloatOfBits((magnitude + ((127 - 48) << 1)) << 22 | uint32_t{mini & 1u} << 31);
+}
 
 // The scale byte of a block of 8-bit values (FORMAT.md) whose largest magnitude has these bits: 0 when all are zero, else 127 + e for the
 // least e >= -126 with max <= 127 * 2^e. So a block that was rounded once keeps its scale and is not changed by rounding again. REQUIRES:

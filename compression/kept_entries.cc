@@ -40,11 +40,11 @@ float LeastSent(ValueType type) {
       return std::nextafter(kHalfZeroMax, 1.0f);
     case ValueType::kBf16:
       return FloatOfBits(0x8001);
-    case ValueType::kFp32:
-    case ValueType::kInt8:
-      break;
+    case ValueType::kFp8:
+      return kMinifloatMin;
+    default:
+      return 0;
   }
-  return 0;
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ inline ValueType ValueTypeOf(Compression::Values values) {
       return ValueType::kFp16;
     case Compression::VALUES_INT8:
       return ValueType::kInt8;
+    case Compression::VALUES_FP8:
+      return ValueType::kFp8;
     default:
       return ValueType::kFp32;
   }

@@ -299,6 +299,85 @@ void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span
   }
 }
 
+void MinifloatsFromFloats(absl::Span<const float> values, uint8_t* minis) {
+  const Floats d;
+  const hn::RebindToUnsigned<Floats> du;
+  const hn::Rebind<uint8_t, Floats> d8;
+  const size_t lanes = hn::Lanes(d);
+  const auto one = hn::Set(du, 1), almost_half = hn::Set(du, 0x1fffff), bias = hn::Set(du, (127 - 48) << 1);
+  const auto beyond_least = hn::Set(Ints(), ((127 - 47) << 23) - 1);
+  size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto bits = hn::BitCast(du, hn::LoadU(d, &values[i]));
+    const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffffff));
+    const auto odd = hn::And(hn::ShiftRight<22>(magnitude), one);
+    const auto rounded = hn::Sub(hn::ShiftRight<22>(hn::Add(magnitude, hn::Add(almost_half, odd))), bias);
+    const auto coded = hn::BitCast(Ints(), hn::Or(hn::ShiftLeft<1>(rounded), hn::ShiftRight<31>(bits)));
+    const auto carried = hn::Gt(hn::BitCast(Ints(), magnitude), beyond_least);
+    hn::StoreU(hn::DemoteTo(d8, hn::IfThenElseZero(carried, coded)), d8, minis + i);
+  }
+  for (; i < values.size(); ++i) minis[i] = MinifloatFromFloat(values[i]);
+}
+
+void FloatsFromMinifloats(const uint8_t* minis, absl::Span<float> values) {
+  const Floats d;
+  const hn::RebindToUnsigned<Floats> du;
+  const hn::Rebind<uint8_t, Floats> d8;
+  const size_t lanes = hn::Lanes(d);
+  const auto bias = hn::Set(du, (127 - 48) << 1);
+  size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto coded = hn::PromoteTo(du, hn::LoadU(d8, minis + i));
+    const auto magnitude = hn::ShiftRight<1>(coded);
+    const auto bits = hn::Or(hn::ShiftLeft<22>(hn::Add(magnitude, bias)), hn::ShiftLeft<31>(coded));
+    const auto carried = hn::Gt(hn::BitCast(Ints(), magnitude), hn::Set(Ints(), 1));
+    hn::StoreU(hn::BitCast(d, hn::IfThenElseZero(carried, hn::BitCast(Ints(), bits))), d, &values[i]);
+  }
+  for (; i < values.size(); ++i) values[i] = FloatFromMinifloat(minis[i]);
+}
+
+void MultiplesFromFloats(absl::Span<const float> values, float step, int32_t* multiples) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const auto steps = hn::Set(d, step);
+  size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    hn::StoreU(hn::NearestInt(hn::Div(hn::LoadU(d, &values[i]), steps)), Ints(), multiples + i);
+  }
+  for (; i < values.size(); ++i) multiples[i] = static_cast<int32_t>(std::nearbyint(values[i] / step));
+}
+
+template <typename Code>
+void FloatsFromCodes(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values) {
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no vectors of bytes
+  const Floats d;
+  const Ints di;
+  const hn::Rebind<Code, Floats> d_code;
+  const hn::Repartition<uint8_t, decltype(d_code)> bytes;
+  const size_t lanes = hn::Lanes(d);
+  const auto steps = hn::Set(d, step);
+  const auto lowests = hn::Set(di, lowest);
+  for (; i + lanes <= values.size(); i += lanes) {
+    const auto code = hn::PromoteTo(di, hn::BitCast(d_code, hn::LoadU(bytes, codes + i * sizeof(Code))));
+    hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::Add(code, lowests)), steps), d, &values[i]);
+  }
+#endif
+  for (; i < values.size(); ++i) {
+    Code code;
+    std::memcpy(&code, codes + i * sizeof(Code), sizeof(code));
+    values[i] = static_cast<float>(lowest + code) * step;
+  }
+}
+
+void FloatsFromCodes8(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values) {
+  FloatsFromCodes<uint8_t>(codes, lowest, step, values);
+}
+
+void FloatsFromCodes16(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values) {
+  FloatsFromCodes<uint16_t>(codes, lowest, step, values);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace weir::compression
 HWY_AFTER_NAMESPACE();
@@ -320,6 +399,11 @@ HWY_EXPORT(BrainsFromFloats);
 HWY_EXPORT(FloatsFromBrains);
 HWY_EXPORT(Int8FromFloats);
 HWY_EXPORT(FloatsFromInt8);
+HWY_EXPORT(MinifloatsFromFloats);
+HWY_EXPORT(FloatsFromMinifloats);
+HWY_EXPORT(MultiplesFromFloats);
+HWY_EXPORT(FloatsFromCodes8);
+HWY_EXPORT(FloatsFromCodes16);
 
 uint32_t MaxMagnitudeBits(absl::Span<const float> values) { return HWY_DYNAMIC_DISPATCH(MaxMagnitudeBits)(values); }
 
@@ -354,6 +438,22 @@ void Int8FromFloats(absl::Span<const float> values, size_t block, uint8_t* bytes
 
 void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span<float> values) {
   HWY_DYNAMIC_DISPATCH(FloatsFromInt8)(bytes, block, begin, values);
+}
+
+void MinifloatsFromFloats(absl::Span<const float> values, uint8_t* minis) { HWY_DYNAMIC_DISPATCH(MinifloatsFromFloats)(values, minis); }
+
+void FloatsFromMinifloats(const uint8_t* minis, absl::Span<float> values) { HWY_DYNAMIC_DISPATCH(FloatsFromMinifloats)(minis, values); }
+
+void MultiplesFromFloats(absl::Span<const float> values, float step, int32_t* multiples) {
+  HWY_DYNAMIC_DISPATCH(MultiplesFromFloats)(values, step, multiples);
+}
+
+void FloatsFromCodes8(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values) {
+  HWY_DYNAMIC_DISPATCH(FloatsFromCodes8)(codes, lowest, step, values);
+}
+
+void FloatsFromCodes16(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values) {
+  HWY_DYNAMIC_DISPATCH(FloatsFromCodes16)(codes, lowest, step, values);
 }
 
 }  // namespace weir::compression

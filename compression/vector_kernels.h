@@ -50,11 +50,22 @@ void FloatsFromHalves(const uint8_t* halves, absl::Span<float> values);
 void BrainsFromFloats(absl::Span<const float> values, uint8_t* brains);
 void FloatsFromBrains(const uint8_t* brains, absl::Span<float> values);
 
+// Minifloats (half.h), a byte each.
+void MinifloatsFromFloats(absl::Span<const float> values, uint8_t* minis);
+void FloatsFromMinifloats(const uint8_t* minis, absl::Span<float> values);
+
 // Blocks of 8-bit values as on the wire (FORMAT.md): for each `block` values a scale byte and one signed byte a value; the last block may
 // be shorter. Codes are rounded to nearest, ties to even. REQUIRES: magnitudes have bits of at most half.h kInt8LargestBits; block > 0.
 void Int8FromFloats(absl::Span<const float> values, size_t block, uint8_t* bytes);
 // values[i] = the value with the number begin + i of the blocks at `bytes`. REQUIRES: scale bytes of at most half.h kInt8ScaleMax.
 void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span<float> values);
+
+// multiples[i] = values[i] / step to the nearest, ties to even, the quotient in fp32. REQUIRES: finite values, step > 0, quotients of
+// magnitudes below 2^31.
+void MultiplesFromFloats(absl::Span<const float> values, float step, int32_t* multiples);
+// values[i] = (lowest + codes[i]) * step, codes of one or two bytes at any address.
+void FloatsFromCodes8(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values);
+void FloatsFromCodes16(const uint8_t* codes, int32_t lowest, float step, absl::Span<float> values);
 
 }  // namespace weir::compression
 

@@ -100,7 +100,7 @@ TEST(DctLayerTest, ThresholdIsRenewedEveryRefreshSteps) {
 
 // DESIGN: what was sent and acknowledged plus the residual is the sum of the gradients.
 TEST(DctLayerTest, NothingIsLostUnderCommitAndRollback) {
-  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
+  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8, ValueType::kFp8}) {
     std::mt19937 random(7);
     DctLayer layer(500, 0, {0.9, 3, type});
     std::vector<double> gradients(500), sent(500);
@@ -162,7 +162,7 @@ TEST(DctLayerTest, ASmallLayerTravelsWhole) {
 
 // Most entries are kept, some are zero: what the receiver adds and the residual must still be the gradient.
 TEST(DctLayerTest, NearlyAllKeptLosesNothing) {
-  for (const ValueType type : {ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
+  for (const ValueType type : {ValueType::kFp16, ValueType::kBf16, ValueType::kInt8, ValueType::kFp8}) {
     DctLayer layer(2000, 0, {0, 1, type});
     std::vector<float> gradient = NormalValues(2000, 3);
     for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = i % 20 == 7 ? 0 : std::ldexp(gradient[i], static_cast<int>(i / 32 % 9));

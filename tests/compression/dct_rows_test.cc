@@ -48,7 +48,7 @@ std::vector<Key> DistinctKeys(uint32_t count, uint64_t below, uint32_t seed) {
 
 // DESIGN's invariant for every key, whichever pushes it is in, against plain maps.
 TEST(DctRowsTest, NothingIsLostUnderCommitAndRollback) {
-  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
+  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8, ValueType::kFp8}) {
     std::mt19937 random(3);
     DctRows rows(kDim, {0.8, 3, type});
     std::map<Key, std::vector<double>> gradients, sent;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "compression/bounded_rows.h"
 #include "compression/frame.h"
 #include "compression/key_codec.h"
 
@@ -49,6 +50,8 @@ std::vector<GoldenFrame> GoldenFrames() {
       {"gaps bf16", ValueType::kBf16, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
       {"dense int8", ValueType::kInt8, 3, {0, 1, 2}, {1.0f, -2.5f, 0.1f}},
       {"gaps int8", ValueType::kInt8, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
+      {"dense fp8", ValueType::kFp8, 3, {0, 1, 2}, {1.0f, -2.5f, 0.1f}},
+      {"gaps fp8", ValueType::kFp8, 1000, {5, 6, 300}, {1.0f, -1.5f, 0.25f}},
       {"nothing kept", ValueType::kFp32, 100, {}, {}},
       {"no entries", ValueType::kFp32, 0, {}, {}},
   };
@@ -88,6 +91,48 @@ TEST(FrameGoldenTest, RowsOfInt8AreWrittenAndReadAsEver) {
   std::vector<float> values(4);
   ASSERT_TRUE(DecodeInto(bytes, absl::MakeSpan(values)).ok());
   EXPECT_EQ(values, (std::vector<float>{1.0f, -0.5f, 33 * 0x1p-15f, 66 * 0x1p-15f}));
+}
+
+TEST(FrameGoldenTest, PackedFramesAreWrittenAndReadAsEver) {
+  std::map<std::string, std::string> golden = ReadGolden();
+  std::vector<float> dense(40, 1.0f);
+  dense.resize(56, -2.0f);
+  dense.resize(64, 3.0f);
+  SparseEntries every25th = {{}, std::vector<float>(40, 0.5f)};
+  for (uint32_t i = 24; i < 1000; i += 25) every25th.positions.push_back(i);
+  std::string fp8, fp16, gaps;
+  ASSERT_TRUE(EncodeDense(dense, ValueType::kFp8, &fp8).ok());
+  ASSERT_TRUE(EncodeDense(std::vector<float>(48, 1.5f), ValueType::kFp16, &fp16).ok());
+  ASSERT_TRUE(EncodeSparse(1000, every25th.positions, every25th.values, ValueType::kFp8, &gaps).ok());
+  for (std::string* frame : {&fp8, &fp16, &gaps}) PackFrame(frame);
+  EXPECT_EQ(absl::BytesToHexString(fp8), absl::BytesToHexString(golden["packed fp8"]));
+  EXPECT_EQ(absl::BytesToHexString(fp16), absl::BytesToHexString(golden["packed fp16"]));
+  EXPECT_EQ(absl::BytesToHexString(gaps), absl::BytesToHexString(golden["packed gaps fp8"]));
+  std::vector<float> read(64);
+  ASSERT_TRUE(DecodeInto(golden["packed fp8"], absl::MakeSpan(read)).ok());
+  EXPECT_EQ(read, dense);
+  EXPECT_EQ(DecodeSparse(golden["packed gaps fp8"], 1000)->positions, every25th.positions);
+}
+
+TEST(FrameGoldenTest, BoundedRowsAreWrittenAndReadAsEver) {
+  std::map<std::string, std::string> golden = ReadGolden();
+  const std::vector<float> values = {-1.0f, 0.0f, 1.0f, 0.5f, 1.0f, 0.5f, 1.0f, 0.5f, -1.0f, 0.25f};
+  struct Case {
+    const char* name;
+    double bound;
+    CodeEncoding encoding;
+  };
+  for (const Case& of : {Case{"steps8", 0.1, CodeEncoding::kCodes}, Case{"steps8 repeats", 0.1, CodeEncoding::kRepeats},
+                         Case{"steps16", 0.001, CodeEncoding::kCodes}}) {
+    BoundedRows rows;
+    std::string frame;
+    ASSERT_TRUE(rows.Round(values, 2, of.bound).ok());
+    ASSERT_TRUE(rows.Encode(of.encoding, &frame).ok());
+    EXPECT_EQ(absl::BytesToHexString(frame), absl::BytesToHexString(golden[of.name])) << of.name;
+    std::vector<float> read(10);
+    ASSERT_TRUE(DecodeInto(golden[of.name], absl::MakeSpan(read)).ok());
+    for (size_t i = 0; i < read.size(); ++i) EXPECT_NEAR(read[i], values[i], 2 * of.bound) << of.name;
+  }
 }
 
 TEST(FrameGoldenTest, KeysAreWrittenAndReadAsEver) {

@@ -9,7 +9,9 @@
 
 #include "absl/strings/escaping.h"
 #include "base/limits.h"
+#include "compression/bounded_rows.h"
 #include "compression/frame.h"
+#include "compression/frame_parse.h"
 #include "tests/compression/sample_values.h"
 
 namespace weir::compression {
@@ -37,13 +39,25 @@ absl::Status Refusal(absl::string_view frame, uint32_t size) {
 
 std::vector<std::string> GoodFrames() {
   std::vector<std::string> frames;
-  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8}) {
+  for (const ValueType type : {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8, ValueType::kFp8}) {
     EXPECT_TRUE(EncodeDense(NormalValues(20, 1), type, &frames.emplace_back()).ok());
     EXPECT_TRUE(EncodeImplied(NormalValues(20, 2), type, &frames.emplace_back()).ok());
     for (const double density : {0.02, 0.3}) {
       const std::vector<uint32_t> positions = RandomPositions(300, density, 3);
       EXPECT_TRUE(EncodeSparse(300, positions, NormalValues(positions.size(), 4), type, &frames.emplace_back()).ok());
     }
+  }
+  BoundedRows rows;
+  std::vector<float> repeating = NormalValues(40, 5);
+  std::copy_n(repeating.begin(), 16, repeating.begin() + 20);
+  for (const double bound : {0.03, 0.0005}) {
+    EXPECT_TRUE(rows.Round(repeating, 4, bound).ok());
+    for (int i = 0; i < kCodeEncodings; ++i) EXPECT_TRUE(rows.Encode(static_cast<CodeEncoding>(i), &frames.emplace_back()).ok());
+  }
+  for (size_t i = 0, count = frames.size(); i < count; ++i) {
+    std::string packed = frames[i];
+    PackFrame(&packed);
+    if (packed != frames[i]) frames.push_back(packed);
   }
   return frames;
 }
@@ -123,6 +137,33 @@ TEST(FrameRefusalTest, LyingEncoders) {
       {"int8 without its scale", "570100030101 20 05"},
       {"int8 with a scale beyond fp32", "570100030101 20 f905"},
       {"int8 with a scale beyond fp32 in its last block", "570100030303 02 7f0505f905"},
+      {"steps without a width", "570100050101"},
+      {"steps of rows of nothing", "570100050101 00 803f 00 05"},
+      {"steps of half a row", "570100050303 02 803f 00 050505"},
+      {"steps of zero", "570100050101 01 0000 00 05"},
+      {"steps below zero", "570100050101 01 80bf 00 05"},
+      {"steps of infinity", "570100050101 01 807f 00 05"},
+      {"steps that are no number", "570100050101 01 c07f 00 05"},
+      {"steps from too far", "570100050101 01 803f 818004 05"},
+      {"steps behind a mask", "570101050101 01 803f 00 01 05"},
+      {"steps that are implied", "570103050101 01 803f 00 05"},
+      {"rows of fp32 that repeat", "570104000202 02 0000803f0000803f"},
+      {"a repeat before the first row", "570104050201 01 803f 00 000101 05"},
+      {"a repeat from before the first row", "570104050201 01 803f 00 010201 05"},
+      {"a repeat of no rows", "570104050201 01 803f 00 010100 05"},
+      {"a repeat of too many rows", "570104050201 01 803f 00 010102 05"},
+      {"a repeat without its length", "570104050201 01 803f 00 0101 05"},
+      {"fewer rows than there are", "570104050301 01 803f 00 010101 05"},
+      {"more rows than travel", "570104050201 01 803f 00 020101 05"},
+      {"packed: no section", "570180050101 01 803f 00"},
+      {"packed: a section of another size", "570180050101 01 803f 00 040506"},
+      {"packed: a section cut off", "570180050101 01 803f 00 02"},
+      {"packed: bytes after its values", "570180050101 01 803f 00 020505"},
+      {"packed: one plane of two", "570180010101 02003c"},
+      {"packed: a code of nothing", "570180050101 01 803f 00 0104050501"},
+      {"packed: a code of more bytes than it can hold", "570180054040 01 803f 00 81010405050100"},
+      {"packed: code lengths that leave room", "570180050202 01 803f 00 0504050622 0000"},
+      {"packed: a stream that goes on", "570180050202 01 803f 00 0504050611 0200"},
   };
   for (const Malformed& bad : cases) {
     std::string hex(bad.hex);
@@ -131,8 +172,11 @@ TEST(FrameRefusalTest, LyingEncoders) {
   }
   // The same form, well made, is read: the cases above fail for the reason they name.
   for (const char* good :
-       {"5701000001010000803f", "570101000401080000803f", "570102000401030000803f", "570100030101207f05", "570100030303027f05057f05"}) {
-    EXPECT_TRUE(DecodeHeader(Sealed(good)).ok()) << good;
+       {"5701000001010000803f", "570101000401080000803f", "570102000401030000803f", "570100030101207f05", "570100030303027f05057f05",
+        "57010005010101803f0005", "57010405020101803f00010101 05", "57018005010101803f000205", "5701800502020180 3f00 0504050611 02"}) {
+    std::string hex(good);
+    hex.erase(std::remove(hex.begin(), hex.end(), ' '), hex.end());
+    EXPECT_TRUE(DecodeHeader(Sealed(hex)).ok()) << good << ": " << DecodeHeader(Sealed(hex)).status();
   }
 }
 
@@ -144,6 +188,21 @@ TEST(FrameRefusalTest, OversizedCountsTakeNoMemory) {
   EXPECT_FALSE(DecodeHeader(Sealed("570102008080808080808080800100")).ok());
   EXPECT_TRUE(DecodeHeader(Sealed("570102008080802000")).ok());  // the limit itself, nothing kept
   EXPECT_EQ(DecodeSparse(Sealed("570102008080802000"), kFrameEntriesMax)->positions.size(), 0);
+}
+
+// Who knows the size that it wants can refuse a packed frame before anything is unpacked.
+TEST(FrameRefusalTest, HeadersAreReadAlone) {
+  std::string packed;
+  ASSERT_TRUE(EncodeDense(std::vector<float>(5000, 1.0f), ValueType::kFp8, &packed).ok());
+  PackFrame(&packed);
+  absl::StatusOr<Frame> frame = ParseHeader(packed);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_TRUE(frame->header.packed);
+  EXPECT_EQ(frame->header.size, 5000u);
+  EXPECT_EQ(frame->unpacked.capacity(), 0u);
+  ASSERT_TRUE(ParseBody(&*frame).ok());
+  EXPECT_EQ(frame->unpacked.size(), 5000u);
+  EXPECT_TRUE(CheckMask(*frame).ok());
 }
 
 TEST(FrameRefusalTest, ValuesAreNotLookedAt) {

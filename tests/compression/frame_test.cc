@@ -43,6 +43,11 @@ std::vector<float> AsSent(std::vector<float> values, ValueType type, size_t bloc
       if (type == ValueType::kBf16) value = FloatFromBrain(BrainFromFloat(value));
       if (type == ValueType::kInt8) value = std::ldexp(static_cast<float>(std::nearbyint(std::ldexp(double{value}, -exponent))), exponent);
       if (type == ValueType::kInt8 && value == 0) value = 0;  // an integer has no negative zero
+      if (type == ValueType::kFp8) {
+        int e = 0;
+        const double half = std::nearbyint(std::frexp(std::fabs(double{value}), &e) * 4);  // 2, 3 or 4 quarters of 2^e
+        value = std::fabs(value) < 0x1p-47f ? 0 : std::copysign(static_cast<float>(std::ldexp(half / 4, e)), value);
+      }
     }
   }
   return values;
@@ -58,7 +63,7 @@ std::vector<float> Whole(const Sparse& sparse, ValueType type, bool scattered) {
 bool IsDense(const std::string& frame) { return DecodeHeader(frame)->layout == MaskLayout::kDense; }
 
 std::string TypeName(ValueType type) {
-  const char* const kNames[] = {"fp32", "fp16", "bf16", "int8"};
+  const char* const kNames[] = {"fp32", "fp16", "bf16", "int8", "fp8"};
   return kNames[static_cast<int>(type)];
 }
 
@@ -95,7 +100,8 @@ class FrameTest : public testing::TestWithParam<ValueType> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Types, FrameTest, testing::Values(ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8),
+INSTANTIATE_TEST_SUITE_P(Types, FrameTest,
+                         testing::Values(ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8, ValueType::kFp8),
                          [](const auto& type) { return TypeName(type.param); });
 
 TEST_P(FrameTest, DenseRoundTripsAtEveryLength) {
@@ -143,7 +149,7 @@ size_t VarintSize(uint64_t number) { return number < 128 ? 1 : 1 + VarintSize(nu
 
 // Bytes of each layout, from FORMAT.md rather than from the encoder.
 size_t SizeByFormat(const Sparse& sparse, ValueType type, MaskLayout layout) {
-  const size_t kWidths[] = {4, 2, 2, 1};
+  const size_t kWidths[] = {4, 2, 2, 1, 1};
   const size_t kept = layout == MaskLayout::kDense ? sparse.size : sparse.positions.size();
   size_t mask = layout == MaskLayout::kBitmap ? (sparse.size + 7) / 8 : 0;
   uint32_t next = 0;
@@ -248,10 +254,46 @@ TEST_P(FrameTest, TheLargestValueIsCarriedAndTheNextIsNot) {
     ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(out)).ok());
     EXPECT_EQ(out[0], value);
   }
-  const float steps = GetParam() == ValueType::kFp16 ? 65520.0f : std::nextafter(largest, INFINITY);
+  float beyond = std::nextafter(largest, INFINITY);
+  if (GetParam() == ValueType::kFp16) beyond = 65520.0f;
+  if (GetParam() == ValueType::kBf16) beyond = FloatOfBits(kBrainOverflowBits);
+  if (GetParam() == ValueType::kFp8) beyond = 57344.0f;
   std::string frame;
-  EXPECT_EQ(EncodeDense({1.0f, GetParam() == ValueType::kBf16 ? FloatOfBits(kBrainOverflowBits) : steps}, GetParam(), &frame).code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(EncodeDense({1.0f, beyond}, GetParam(), &frame).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// What is packed says the same, is never longer, and is told apart field by field.
+TEST_P(FrameTest, PackedFramesSayTheSame) {
+  size_t shorter = 0;
+  for (const uint32_t size : {0u, 1u, 9u, 100u, 1000u, 20000u}) {
+    for (const double density : {0.0, 0.01, 0.1, 0.3, 0.97, 1.0}) {
+      const std::string frame = Encoded(RandomSparse(size, density, size), GetParam());
+      std::vector<float> whole(size);
+      ASSERT_TRUE(DecodeInto(frame, absl::MakeSpan(whole)).ok());
+      std::string packed = frame;
+      PackFrame(&packed);
+      ASSERT_LE(packed.size(), frame.size());
+      const absl::StatusOr<FrameHeader> header = DecodeHeader(packed);
+      ASSERT_TRUE(header.ok()) << header.status();
+      EXPECT_EQ(header->packed, packed.size() < frame.size());
+      shorter += header->packed;
+      ExpectDecodesTo(packed, whole);
+      const FrameBytes before = FrameBytesOf(frame), after = FrameBytesOf(packed);
+      EXPECT_EQ(after.header + after.mask + after.values, packed.size());
+      EXPECT_EQ(after.header, before.header);
+      std::string again = packed;
+      PackFrame(&again);
+      EXPECT_EQ(again, packed);
+    }
+  }
+  EXPECT_GT(shorter, 5u);
+  std::string implied;
+  ASSERT_TRUE(EncodeImplied(std::vector<float>(500, 1.5f), GetParam(), &implied).ok());
+  PackFrame(&implied);
+  EXPECT_TRUE(DecodeHeader(implied)->packed);
+  std::vector<float> values(500);
+  ASSERT_TRUE(DecodeImplied(implied, absl::MakeSpan(values)).ok());
+  EXPECT_EQ(values, std::vector<float>(500, 1.5f));
 }
 
 TEST(FrameEdgesTest, Int8BlocksOfAnyLength) {

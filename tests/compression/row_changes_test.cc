@@ -12,7 +12,7 @@
 namespace weir::compression {
 namespace {
 
-constexpr ValueType kTypes[] = {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8};
+constexpr ValueType kTypes[] = {ValueType::kFp32, ValueType::kFp16, ValueType::kBf16, ValueType::kInt8, ValueType::kFp8};
 
 // One exchange; the reader must have, to the bit, what the sender thinks it has.
 FrameHeader Send(const std::vector<float>& rows, const RowChangeOptions& options, std::vector<float>* held, size_t* bytes = nullptr) {

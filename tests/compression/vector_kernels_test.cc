@@ -206,6 +206,54 @@ TEST_P(VectorKernelsTest, Int8BlocksAreThoseOfTheScalarReference) {
   }
 }
 
+TEST_P(VectorKernelsTest, MinifloatsAreThoseOfTheScalarReference) {
+  std::vector<float> pool = EdgeValues();
+  pool.erase(pool.begin() + 6, pool.begin() + 8);
+  pool.pop_back();
+  pool.pop_back();  // above 57344
+  for (uint32_t bits = 0; bits < kMinifloatOverflowBits; bits += 0x10123) {
+    for (const uint32_t sign : {0u, 0x80000000u}) pool.push_back(FloatOfBits(sign | bits));
+  }
+  for (size_t length = 0; length < kLengths; ++length) {
+    for (size_t begin = 0; begin + length <= pool.size(); begin += std::max<size_t>(997, length)) {
+      std::vector<uint8_t> bytes(1 + length);
+      MinifloatsFromFloats(absl::MakeConstSpan(pool).subspan(begin, length), &bytes[1]);
+      std::vector<float> back(length);
+      FloatsFromMinifloats(&bytes[1], absl::MakeSpan(back));
+      for (size_t i = 0; i < length; ++i) {
+        const uint8_t expected = MinifloatFromFloat(pool[begin + i]);
+        ASSERT_EQ(bytes[1 + i], expected) << pool[begin + i];
+        ASSERT_EQ(BitsOfFloat(back[i]), BitsOfFloat(FloatFromMinifloat(expected)));
+        ASSERT_EQ(MinifloatFromFloat(back[i]), expected);
+      }
+    }
+  }
+}
+
+TEST_P(VectorKernelsTest, MultiplesAndCodes) {
+  for (size_t length = 0; length < kLengths; ++length) {
+    std::vector<float> values = NormalValues(length, 7);
+    for (const float step : {0.5f, 0.01171875f, 1.5f}) {
+      std::vector<int32_t> multiples(length);
+      MultiplesFromFloats(values, step, multiples.data());
+      std::vector<uint8_t> codes8(length + 1), codes16(2 * length + 1);
+      for (size_t i = 0; i < length; ++i) {
+        ASSERT_EQ(multiples[i], static_cast<int32_t>(std::nearbyint(values[i] / step)));
+        codes8[i + 1] = static_cast<uint8_t>(i * 37);
+        codes16[2 * i + 1] = static_cast<uint8_t>(i * 91);
+        codes16[2 * i + 2] = static_cast<uint8_t>(i * 13);
+      }
+      std::vector<float> of8(length), of16(length);
+      FloatsFromCodes8(&codes8[1], -100, step, absl::MakeSpan(of8));
+      FloatsFromCodes16(&codes16[1], -32000, step, absl::MakeSpan(of16));
+      for (size_t i = 0; i < length; ++i) {
+        ASSERT_EQ(of8[i], static_cast<float>(-100 + codes8[i + 1]) * step);
+        ASSERT_EQ(of16[i], static_cast<float>(-32000 + (codes16[2 * i + 1] | codes16[2 * i + 2] << 8)) * step);
+      }
+    }
+  }
+}
+
 TEST_P(VectorKernelsTest, EveryHalfBecomesItsFloat) {
   std::vector<uint8_t> bytes(2 * 65536);
   for (uint32_t half = 0; half < 65536; ++half) bytes[2 * half] = half & 0xff, bytes[2 * half + 1] = half >> 8;

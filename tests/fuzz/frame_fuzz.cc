@@ -29,6 +29,26 @@ void CheckImplied(absl::string_view frame, uint32_t size) {
   Demand(!DecodeInto(frame, absl::MakeSpan(out)).ok() && !DecodeAdd(frame, absl::MakeSpan(out)).ok() && !DecodeSparse(frame, size).ok());
 }
 
+// Rows that repeat are whole rows: nobody asks for single entries of them.
+void CheckRepeats(absl::string_view frame, uint32_t size) {
+  std::vector<float> out(size, 7.0f), untouched(size, 7.0f);
+  Demand(DecodeInto(frame, absl::MakeSpan(out)).ok());
+  Demand(!DecodeAdd(frame, absl::MakeSpan(untouched)).ok() && !DecodeSparse(frame, size).ok());
+  Demand(SameBits(untouched, std::vector<float>(size, 7.0f)));
+}
+
+// Packing again says the same.
+void CheckPacked(absl::string_view frame, const FrameHeader& header) {
+  if (header.layout == MaskLayout::kImplied) return;
+  std::string packed(frame);
+  PackFrame(&packed);
+  Demand(packed.size() <= frame.size());
+  std::vector<float> out(header.size), again(header.size);
+  Demand(DecodeInto(frame, absl::MakeSpan(out)).ok() && DecodeInto(packed, absl::MakeSpan(again)).ok() && SameBits(out, again));
+  const FrameBytes bytes = FrameBytesOf(frame);
+  Demand(bytes.header + bytes.mask + bytes.values == frame.size());
+}
+
 // The three decoders of a frame with a mask say the same, and what they say can be sent again.
 void CheckMasked(absl::string_view frame, const FrameHeader& header) {
   std::vector<float> whole(header.size, 7.0f), scattered(header.size, 0.0f), sums(header.size, 0.0f);
@@ -46,7 +66,9 @@ void CheckMasked(absl::string_view frame, const FrameHeader& header) {
   }
   std::vector<float> held(header.size, 0.5f);
   Demand(DecodeRowChanges(frame, absl::MakeSpan(held)).ok());
-  if (header.values == ValueType::kInt8) return;  // blocks may be longer than EncodeSparse makes them
+  // Blocks may be longer than EncodeSparse makes them, steps come from elsewhere, and what is packed may be shorter.
+  if (header.values == ValueType::kInt8 || header.values == ValueType::kSteps8 || header.values == ValueType::kSteps16) return;
+  if (header.packed) return;
   std::string again;
   if (!EncodeSparse(header.size, entries->positions, entries->values, header.values, &again).ok()) return;  // NaN or infinity
   Demand(again.size() <= frame.size());
@@ -66,7 +88,9 @@ void Check(absl::string_view frame) {
     Demand(SameBits(untouched, std::vector<float>(3, 7.0f)));
   }
   if (!header.ok() || header->size > kOutputMax) return;
-  header->layout == MaskLayout::kImplied ? CheckImplied(frame, header->size) : CheckMasked(frame, *header);
+  CheckPacked(frame, *header);
+  if (header->layout == MaskLayout::kImplied) return CheckImplied(frame, header->size);
+  header->layout == MaskLayout::kRepeats ? CheckRepeats(frame, header->size) : CheckMasked(frame, *header);
 }
 
 }  // namespace
