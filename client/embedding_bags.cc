@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> EmbeddingBags::Create(Client* cli
     case Compression::METHOD_FP16:
     case Compression::METHOD_BF16:
     case Compression::METHOD_INT8_ROWWISE:
+    case Compression::METHOD_ERROR_BOUNDED:
       return CreateRowBags(&client->servers(), options);
     case Compression::METHOD_DCT:
       if (options.compression.lookup().scope() == Compression::SCOPE_CHANGE) return CreateRowBags(&client->servers(), options);

@@ -65,6 +65,7 @@ absl::StatusOr<uint32_t> Client::TableIndex(absl::string_view name) const {
 
 absl::Status Client::Lookup(uint32_t table, absl::Span<const Key> keys, absl::Span<float> rows, uint64_t* initial) {
   if (initial != nullptr) *initial = 0;
+  RowCounts counts;
   WEIR_ASSIGN_OR_RETURN(const RoutedTable routed, RouteTable(*servers_, table, keys, rows.size()));
   const RowStep step = routed.Step(0, 0);
   LookupCalls calls(servers_.get());
@@ -73,7 +74,8 @@ absl::Status Client::Lookup(uint32_t table, absl::Span<const Key> keys, absl::Sp
   WEIR_RETURN_IF_ERROR(StartRowLookups(*servers_, step, RowAnswer(), &calls, stats));
   WEIR_RETURN_IF_ERROR(calls.Wait());
   std::vector<float> unique(routed.keys().keys.size() * routed.dim);
-  WEIR_RETURN_IF_ERROR(ReadRows(*servers_, step, calls, absl::MakeSpan(unique), initial, stats));
+  WEIR_RETURN_IF_ERROR(ReadRows(*servers_, step, calls, absl::MakeSpan(unique), absl::MakeSpan(&counts, 1), stats));
+  if (initial != nullptr) *initial = counts.initial;
   for (size_t i = 0; i < keys.size(); ++i) {
     const float* const row = unique.data() + size_t{routed.keys().slot_of[i]} * routed.dim;
     std::copy(row, row + routed.dim, rows.data() + i * routed.dim);

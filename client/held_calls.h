@@ -10,6 +10,7 @@
 #include "client/held_rows.h"
 #include "compression/dct_layer.h"
 #include "proto/data_service.pb.h"
+#include "proto/row_initializer.h"
 
 namespace weir::client {
 
@@ -21,11 +22,17 @@ struct HeldRun {
   KeyRun run;
 };
 
-void EncodeHeldRun(const HeldRun& run, TableKeys* out);
+// `pack`: numbers by the entropy stage.
+void EncodeHeldRun(const HeldRun& run, bool pack, TableKeys* out);
+
+struct RowKind {
+  uint32_t dim = 0;
+  const RowInitializer* initializer = nullptr;  // null: the servers do not tell
+};
 
 // Brings what is held up to date by an answer, and writes the rows to `rows` (run.size() x dim). Adds to `stats` what travelled of held
 // rows. INVALID_ARGUMENT or DATA_LOSS: frames that are not what was asked for.
-absl::Status ReadHeldRun(const HeldRun& run, const TableRows& answer, uint32_t dim, absl::Span<float> rows, compression::DctStats* stats);
+absl::Status ReadHeldRun(const HeldRun& run, const TableRows& answer, RowKind kind, absl::Span<float> rows, compression::DctStats* stats);
 
 }  // namespace weir::client
 

@@ -46,12 +46,13 @@ HeldRange HeldTables::PlaceRange(Owned* owned, const RoutedKeys& keys, uint32_t 
   return range;
 }
 
-void HeldTables::Place(BagBatch* batch, std::vector<HeldTableBatch>* held) {
+void HeldTables::Place(const std::function<bool(uint32_t table)>& holds, BagBatch* batch, std::vector<HeldTableBatch>* held) {
   held->resize(batch->tables.size());
   for (size_t i = 0; i < batch->tables.size(); ++i) {
     TableBatch& table = batch->tables[i];
     HeldTableBatch& placed = (*held)[i];
     placed.ranges.clear();
+    if (!holds(table.table)) continue;
     order_.clear();
     numbers_.clear();
     for (uint32_t server = 0; server < servers_; ++server) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,9 +41,9 @@ class HeldTables {
   // given up and numbered anew: nothing is lost by it, since what the server sends is always against what is held.
   HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max);
 
-  // Reorders the slots of `batch` and says how they are held. Rows that are new get their number here, and their values when the reply is
-  // read. REQUIRES: distinct keys, sorted within a server.
-  void Place(BagBatch* batch, std::vector<HeldTableBatch>* held);
+  // Reorders the slots of those tables of `batch` whose rows are held, and says how; the others have no ranges. Rows that are new get their
+  // number here, and their values when the reply is read. REQUIRES: distinct keys, sorted within a server.
+  void Place(const std::function<bool(uint32_t table)>& holds, BagBatch* batch, std::vector<HeldTableBatch>* held);
 
  private:
   // Of one table on one server.

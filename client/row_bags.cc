@@ -1,6 +1,5 @@
 #include "client/row_bags.h"
 
-#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -12,11 +11,12 @@
 #include "client/bag_batch.h"
 #include "client/call_splitter.h"
 #include "client/held_rows.h"
+#include "client/lookup_policy.h"
 #include "client/pending_calls.h"
 #include "client/push_encoder.h"
 #include "client/row_calls.h"
 #include "client/row_pooling.h"
-#include "compression/dct_layer.h"
+#include "compression/frame.h"
 
 namespace weir::client {
 namespace {
@@ -26,17 +26,17 @@ struct StepMemory {
   BagBatch batch;
   std::vector<CallPart> parts;
   std::vector<HeldTableBatch> held;  // of a lookup that asks for changes
+  std::vector<RowReply> replies;     // of each table
 };
 
+// What is the same for all tables.
 struct RowMethod {
   KeysSent sent = KeysSent::kUnique;
-  LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
   PushKeys push_keys = PushKeys::kTicket;
   TableKeys::Coding coding = TableKeys::CODING_SORTED_DELTA;
-  size_t key_bytes = 0;                                          // of one key in a call, with its row or gradient
-  double sparsity = 0;                                           // of changes
-  uint64_t warmup_steps = 0;                                     // of changes
-  Compression::Values values = Compression::VALUES_UNSPECIFIED;  // of changes
+  size_t key_bytes = 0;  // of one key in a call, with its row or gradient
+  Compression::Entropy lookup_entropy = Compression::ENTROPY_NONE;
+  bool pack_pushes = false;
 };
 
 class RowBags;
@@ -77,11 +77,13 @@ class RowPush : public BagsPush {
 
 class RowBags : public EmbeddingBags {
  public:
-  // `held`: what the worker keeps, with REPLY_CHANGES; else null.
-  RowBags(const ServerGroup* group, uint32_t dim, RowMethod method, std::unique_ptr<PushEncoder> encoder, std::unique_ptr<HeldTables> held)
+  // `held`: what the worker keeps, where `policy` wants it; else null.
+  RowBags(const ServerGroup* group, uint32_t dim, RowMethod method, LookupPolicy policy, std::unique_ptr<PushEncoder> encoder,
+          std::unique_ptr<HeldTables> held)
       : group_(group),
         dim_(dim),
         method_(method),
+        policy_(std::move(policy)),
         encoder_(std::move(encoder)),
         held_(std::move(held)),
         router_(group->shard_map(), group->tables(), dim) {
@@ -94,7 +96,7 @@ class RowBags : public EmbeddingBags {
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                           absl::Span<const FeatureKeys> features) override;
   absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) override;
-  void SetLookupDensityFactor(double factor) override { lookup_factor_ = factor; }
+  void SetLookupDensityFactor(double factor) override { policy_.SetDensityFactor(factor); }
   void SetPushDensityFactor(double factor) override { encoder_->SetDensityFactor(factor); }
   absl::StatusOr<ProbedRows> Probe(const ProbeRequest& request) override;
   std::vector<CodecStats> TakeStats() override;
@@ -104,22 +106,22 @@ class RowBags : public EmbeddingBags {
   friend class RowPush;
 
   bool ForChanges(LookupRequest::Purpose purpose) const { return held_ != nullptr && purpose == LookupRequest::PURPOSE_TRAIN; }
-  double SparsityAt(int64_t step) const;
   bool GatherHeldBack(const BagBatch& batch);
   absl::Status EncodeGradients(RowPush* push, const BagBatch& batch, std::vector<std::string>* frames);
 
   const ServerGroup* const group_;
   const uint32_t dim_;
   const RowMethod method_;
+  LookupPolicy policy_;
   const std::unique_ptr<PushEncoder> encoder_;
   const std::unique_ptr<HeldTables> held_;
   BagRouter router_;
-  double lookup_factor_ = 1;  // of the density of changes
   // Since TakeStats: of each table, and of probes.
   std::vector<CodecStats> lookup_stats_, push_stats_;
   CodecStats probe_stats_ = {"lookup", "guard"};
   std::vector<std::unique_ptr<StepMemory>> spare_;
   std::vector<float> rows_;  // of the lookup or push that is being worked on
+  std::vector<RowCounts> counts_;
 };
 
 RowLookup::RowLookup(RowBags* bags, std::unique_ptr<StepMemory> memory, int64_t step, LookupRequest::Purpose purpose)
@@ -128,9 +130,8 @@ RowLookup::RowLookup(RowBags* bags, std::unique_ptr<StepMemory> memory, int64_t 
 RowLookup::~RowLookup() { bags_->spare_.push_back(std::move(memory_)); }
 
 RowStep RowLookup::View() const {
-  // Held slots are in the order of their numbers, not of their keys.
-  const TableKeys::Coding coding = memory_->held.empty() ? bags_->method_.coding : TableKeys::CODING_RAW;
-  return {step_, memory_->batch.samples, bags_->dim_, coding, memory_->batch.tables, memory_->parts, memory_->held};
+  const BagBatch& batch = memory_->batch;
+  return {step_, batch.samples, bags_->dim_, bags_->method_.coding, batch.tables, memory_->parts, memory_->held};
 }
 
 absl::Status RowLookup::Wait(absl::Span<float> pooled) {
@@ -139,10 +140,15 @@ absl::Status RowLookup::Wait(absl::Span<float> pooled) {
   if (pooled.size() != size) return absl::InvalidArgumentError(absl::StrCat(pooled.size(), " pooled values, not ", size));
   WEIR_RETURN_IF_ERROR(calls_.Wait());
   bags_->rows_.resize(batch.rows * bags_->dim_);
-  WEIR_RETURN_IF_ERROR(ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), nullptr, absl::MakeSpan(stats_)));
+  bags_->counts_.assign(batch.tables.size(), RowCounts());
+  WEIR_RETURN_IF_ERROR(
+      ReadRows(*bags_->group_, View(), calls_, absl::MakeSpan(bags_->rows_), absl::MakeSpan(bags_->counts_), absl::MakeSpan(stats_)));
   for (size_t i = 0; i < stats_.size() && purpose_ == LookupRequest::PURPOSE_TRAIN; ++i) {
-    if (stats_[i].stats.entries > 0) stats_[i].stats.density_asked = 1 - bags_->SparsityAt(step_);
-    bags_->lookup_stats_[batch.tables[i].table].Add(stats_[i]);
+    const RowReply& reply = memory_->replies[i];
+    const uint32_t table = batch.tables[i].table;
+    if (stats_[i].stats.entries > 0) stats_[i].stats.density_asked = 1 - reply.sparsity;
+    bags_->lookup_stats_[table].Add(stats_[i]);
+    if (reply.count_distinct) bags_->policy_.Observe(table, bags_->counts_[i].distinct, bags_->counts_[i].distinct_sent);
   }
   PoolRows(batch, bags_->dim_, bags_->rows_, pooled);
   return absl::OkStatus();
@@ -192,27 +198,24 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, L
   auto lookup = std::make_unique<RowLookup>(this, std::move(memory), step, purpose);
   WEIR_RETURN_IF_ERROR(router_.Route(samples, features, method_.sent, &lookup->memory_->batch));
   lookup->memory_->held.clear();
-  if (ForChanges(purpose)) held_->Place(&lookup->memory_->batch, &lookup->memory_->held);
+  if (ForChanges(purpose)) {
+    held_->Place([this](uint32_t table) { return policy_.holds_rows(table); }, &lookup->memory_->batch, &lookup->memory_->held);
+  }
   const SplitOptions split = {group_->size(), method_.key_bytes, group_->options().call_bytes_target};
   WEIR_ASSIGN_OR_RETURN(lookup->memory_->parts, SplitCalls(lookup->memory_->batch.tables, split));
-  // What is evaluated is the model, not what training saw of it.
-  const LookupRequest::Reply reply = purpose == LookupRequest::PURPOSE_TRAIN ? method_.reply : LookupRequest::REPLY_FP32;
   RowAnswer answer;
   answer.purpose = purpose;
-  answer.reply = reply;
-  answer.sparsity = SparsityAt(step);
-  answer.values = method_.values;
+  // What is evaluated is the model, not what training saw of it.
+  std::vector<RowReply>& replies = lookup->memory_->replies;
+  replies.clear();
+  if (purpose == LookupRequest::PURPOSE_TRAIN) {
+    for (const TableBatch& table : lookup->memory_->batch.tables) replies.push_back(policy_.ReplyOf(table.table, step));
+    answer.entropy = method_.lookup_entropy;
+  }
+  answer.replies = replies;
   lookup->stats_.resize(lookup->memory_->batch.tables.size());
   WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, lookup->View(), answer, &lookup->calls_, absl::MakeSpan(lookup->stats_)));
   return lookup;
-}
-
-// Young rows move in all directions, so the density begins at 1 and falls by equal ratios.
-double RowBags::SparsityAt(int64_t step) const {
-  const uint64_t warmup = method_.warmup_steps;
-  if (static_cast<uint64_t>(step) >= warmup) return compression::RelaxedSparsity(method_.sparsity, lookup_factor_);
-  const double density = std::pow(1 - method_.sparsity, static_cast<double>(step) / static_cast<double>(warmup));
-  return compression::RelaxedSparsity(1 - density, lookup_factor_);
 }
 
 // Into rows_; false when there is nothing.
@@ -248,7 +251,7 @@ absl::StatusOr<EmbeddingBags::ProbedRows> RowBags::Probe(const ProbeRequest& req
   LookupCalls calls(group_);
   WEIR_RETURN_IF_ERROR(StartRowLookups(*group_, rows.View(), answer, &calls, absl::MakeSpan(rows.stats_)));
   WEIR_RETURN_IF_ERROR(calls.Wait());
-  WEIR_RETURN_IF_ERROR(ReadRows(*group_, rows.View(), calls, absl::MakeSpan(rows_), nullptr, absl::MakeSpan(rows.stats_)));
+  WEIR_RETURN_IF_ERROR(ReadRows(*group_, rows.View(), calls, absl::MakeSpan(rows_), {}, absl::MakeSpan(rows.stats_)));
   probed.what_if.resize(probed.pooled.size());
   PoolRows(batch, dim_, rows_, absl::MakeSpan(probed.what_if));
   return probed;
@@ -275,6 +278,7 @@ absl::Status RowBags::EncodeGradients(RowPush* push, const BagBatch& batch, std:
     slices.clear();
     const absl::Time begin = absl::Now();
     WEIR_RETURN_IF_ERROR(encoder_->Encode({table.table, table.keys.keys, values, slice_ends[i]}, &slices));
+    for (size_t slice = 0; method_.pack_pushes && slice < slices.size(); ++slice) compression::PackFrame(&slices[slice]);
     push->stats_[i].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
     for (size_t slice = 0; slice < slices.size(); ++slice) (*frames)[frame_of_slice[i][slice]] = std::move(slices[slice]);
   }
@@ -296,37 +300,17 @@ absl::StatusOr<std::unique_ptr<BagsPush>> RowBags::StartPush(BagsLookup* lookup,
   return push;
 }
 
-absl::StatusOr<RowMethod> MethodFrom(const Compression& compression, uint32_t dim) {
-  constexpr size_t kKeyBytes = sizeof(Key);
+RowMethod MethodFrom(const Compression& compression, uint32_t dim) {
   RowMethod method;
-  method.key_bytes = kKeyBytes + dim * sizeof(float);
-  switch (compression.lookup().method()) {
-    case Compression::METHOD_PLAIN:
-      method.sent = KeysSent::kEveryOccurrence;
-      method.push_keys = PushKeys::kSend;
-      method.coding = TableKeys::CODING_RAW;
-      return method;
-    case Compression::METHOD_NONE:
-      return method;
-    case Compression::METHOD_FP16:
-      method.reply = LookupRequest::REPLY_FP16;
-      return method;
-    case Compression::METHOD_BF16:
-      method.reply = LookupRequest::REPLY_BF16;
-      return method;
-    case Compression::METHOD_INT8_ROWWISE:
-      method.reply = LookupRequest::REPLY_INT8;
-      return method;
-    case Compression::METHOD_DCT:
-      method.reply = LookupRequest::REPLY_CHANGES;
-      method.sparsity = compression.lookup().sparsity();
-      method.warmup_steps = compression.lookup().warmup_steps();
-      method.values = compression.lookup().values();
-      return method;
-    default:
-      return absl::InvalidArgumentError(absl::StrCat("compression.lookup.method ", Compression::Method_Name(compression.lookup().method()),
-                                                     " is not one that sends rows"));
+  method.key_bytes = sizeof(Key) + dim * sizeof(float);
+  method.lookup_entropy = compression.lookup().entropy();
+  method.pack_pushes = compression.push().entropy() == Compression::ENTROPY_HUFFMAN;
+  if (compression.lookup().method() == Compression::METHOD_PLAIN) {
+    method.sent = KeysSent::kEveryOccurrence;
+    method.push_keys = PushKeys::kSend;
+    method.coding = TableKeys::CODING_RAW;
   }
+  return method;
 }
 
 }  // namespace
@@ -336,13 +320,14 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> CreateRowBags(const ServerGroup* 
   if ((compression.lookup().method() == Compression::METHOD_PLAIN) != (compression.push().method() == Compression::METHOD_PLAIN)) {
     return absl::InvalidArgumentError("compression method plain sends every key of every sample: set it on lookup and push together");
   }
-  WEIR_ASSIGN_OR_RETURN(const RowMethod method, MethodFrom(compression, options.dim));
+  WEIR_ASSIGN_OR_RETURN(LookupPolicy policy, LookupPolicy::Create(group->tables(), compression.lookup()));
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<PushEncoder> encoder, PushEncoder::Create(group->tables(), options.dim, compression.push()));
   std::unique_ptr<HeldTables> held;
-  if (method.reply == LookupRequest::REPLY_CHANGES) {
+  if (policy.holds_rows()) {
     held = std::make_unique<HeldTables>(group->tables().size(), group->size(), options.dim, compression.lookup().cache_rows());
   }
-  std::unique_ptr<EmbeddingBags> bags = std::make_unique<RowBags>(group, options.dim, method, std::move(encoder), std::move(held));
+  std::unique_ptr<EmbeddingBags> bags = std::make_unique<RowBags>(group, options.dim, MethodFrom(compression, options.dim),
+                                                                  std::move(policy), std::move(encoder), std::move(held));
   return bags;
 }
 

@@ -1,5 +1,6 @@
 #include "client/row_calls.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -19,11 +20,45 @@ absl::Span<const Key> KeysOf(const RowStep& step, const KeyRun& run) {
 }
 
 void EncodeRun(const RowStep& step, const KeyRun& run, TableKeys* out) {
-  EncodeKeys(step.tables[run.batch].table, KeysOf(step, run), step.coding, out);
+  // Held slots are in the order of their numbers, not of their keys.
+  const TableKeys::Coding coding = step.HeldOf(run.batch) == nullptr ? step.coding : TableKeys::CODING_RAW;
+  EncodeKeys(step.tables[run.batch].table, KeysOf(step, run), coding, out);
 }
 
-absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows, uint64_t* initial,
-                      absl::Span<CodecStats> stats) {
+bool SameReply(const RowReply& a, const RowReply& b) {
+  return a.reply == b.reply && a.sparsity == b.sparsity && a.values == b.values && a.error_bound == b.error_bound &&
+         a.count_distinct == b.count_distinct;
+}
+
+// What most tables ask for stands in the call, the others bring their own.
+void SetReply(const RowReply& reply, LookupRequest* request) {
+  request->set_reply(reply.reply);
+  request->set_sparsity(reply.sparsity);
+  request->set_values(reply.values);
+  request->set_error_bound(reply.error_bound);
+}
+
+void SetReply(const RowReply& reply, TableReply* own) {
+  own->set_reply(reply.reply);
+  own->set_sparsity(reply.sparsity);
+  own->set_values(reply.values);
+  own->set_error_bound(reply.error_bound);
+  own->set_count_distinct(reply.count_distinct);
+}
+
+const RowReply& MostFrequent(absl::Span<const RowReply> replies) {
+  size_t best = 0;
+  ptrdiff_t best_count = 0;
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const ptrdiff_t count =
+        std::count_if(replies.begin() + i, replies.end(), [&](const RowReply& reply) { return SameReply(reply, replies[i]); });
+    if (count > best_count && !replies[i].count_distinct) best = i, best_count = count;
+  }
+  return replies[best];
+}
+
+absl::Status ReadPart(const ServerGroup& group, const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows,
+                      absl::Span<RowCounts> counts, absl::Span<CodecStats> stats) {
   if (reply.tables_size() != static_cast<int>(part.runs.size())) {
     return absl::InvalidArgumentError(absl::StrCat("answered ", reply.tables_size(), " tables, asked for ", part.runs.size()));
   }
@@ -37,15 +72,21 @@ absl::Status ReadPart(const RowStep& step, const CallPart& part, const LookupRep
     }
     const absl::Time begin = absl::Now();
     const absl::Span<float> target = rows.subspan((batch.first_row + run.begin) * step.dim, size_t{run.size()} * step.dim);
-    const absl::Status status =
-        step.held.empty() ? compression::DecodeInto(answer.frame(), target)
-                          : ReadHeldRun({batch, step.held[run.batch], part.server, run}, answer, step.dim, target, &stats[run.batch].stats);
+    const HeldTableBatch* const held = step.HeldOf(run.batch);
+    const absl::Status status = held == nullptr ? compression::DecodeInto(answer.frame(), target)
+                                                : ReadHeldRun({batch, *held, part.server, run}, answer,
+                                                              {step.dim, group.initializer(batch.table)}, target, &stats[run.batch].stats);
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("rows of table ", batch.table, ": ", status.message()));
     }
-    if (initial != nullptr) *initial += answer.initial();
+    if (!counts.empty()) {
+      counts[run.batch].initial += answer.initial();
+      counts[run.batch].distinct += answer.distinct();
+      counts[run.batch].distinct_sent += answer.distinct_sent();
+    }
     stats[run.batch].bytes += compression::FrameBytesOf(answer.frame());
     stats[run.batch].bytes += compression::FrameBytesOf(answer.changes());
+    stats[run.batch].bytes.mask += answer.initial_rows().size();
     stats[run.batch].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
   }
   return absl::OkStatus();
@@ -91,22 +132,23 @@ void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding co
 absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls,
                              absl::Span<CodecStats> stats) {
   std::vector<std::pair<uint32_t, LookupRequest>> requests;  // by server
+  const RowReply of_call = answer.replies.empty() ? RowReply() : MostFrequent(answer.replies);
   for (const CallPart& part : step.parts) {
     if (part.runs.empty()) continue;
     LookupRequest& request = requests.emplace_back(part.server, LookupOf(group, step.step, answer.purpose, part)).second;
-    request.set_reply(answer.reply);
+    SetReply(of_call, &request);
+    request.set_entropy(answer.entropy);
     request.set_samples(step.samples);
     request.set_what_if_samples(answer.what_if_samples);
-    if (answer.reply == LookupRequest::REPLY_CHANGES) {
-      request.set_sparsity(answer.sparsity);
-      request.set_values(answer.values);
-    }
     for (const KeyRun& run : part.runs) {
       TableKeys* const keys = request.add_tables();
-      if (step.held.empty()) {
-        EncodeRun(step, run, keys);
+      if (const HeldTableBatch* const held = step.HeldOf(run.batch)) {
+        EncodeHeldRun({step.tables[run.batch], *held, part.server, run}, answer.entropy == Compression::ENTROPY_HUFFMAN, keys);
       } else {
-        EncodeHeldRun({step.tables[run.batch], step.held[run.batch], part.server, run}, keys);
+        EncodeRun(step, run, keys);
+      }
+      if (!answer.replies.empty() && !SameReply(answer.replies[run.batch], of_call)) {
+        SetReply(answer.replies[run.batch], keys->mutable_reply());
       }
       stats[run.batch].key_bytes += keys->keys().size() + keys->held().numbers().size();
       if (answer.what_if_gradients.empty()) continue;
@@ -120,12 +162,12 @@ absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, cons
   return absl::OkStatus();
 }
 
-absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,
-                      absl::Span<CodecStats> stats) {
+absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows,
+                      absl::Span<RowCounts> counts, absl::Span<CodecStats> stats) {
   size_t call = 0;
   for (const CallPart& part : step.parts) {
     if (part.runs.empty()) continue;
-    if (absl::Status status = ReadPart(step, part, calls.reply(call++), rows, initial, stats); !status.ok()) {
+    if (absl::Status status = ReadPart(group, step, part, calls.reply(call++), rows, counts, stats); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(group.NameOf(part.server), ": ", status.message()));
     }
   }

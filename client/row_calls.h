@@ -12,6 +12,7 @@
 #include "client/call_splitter.h"
 #include "client/embedding_bags.h"
 #include "client/held_rows.h"
+#include "client/lookup_policy.h"
 #include "client/pending_calls.h"
 #include "client/server_group.h"
 #include "proto/data_service.pb.h"
@@ -34,14 +35,16 @@ struct RowStep {
   absl::Span<const TableBatch> tables;
   absl::Span<const CallPart> parts;
   absl::Span<const HeldTableBatch> held;  // of each table, when the worker keeps rows; empty: all rows travel
+
+  // Of batch `i` of tables: null, when its rows are not kept.
+  const HeldTableBatch* HeldOf(size_t i) const { return held.empty() || held[i].ranges.empty() ? nullptr : &held[i]; }
 };
 
 struct RowAnswer {
   LookupRequest::Purpose purpose = LookupRequest::PURPOSE_EVALUATE;
-  LookupRequest::Reply reply = LookupRequest::REPLY_FP32;
-  double sparsity = 0;                                           // REPLY_CHANGES
-  Compression::Values values = Compression::VALUES_UNSPECIFIED;  // REPLY_CHANGES
-  absl::Span<const float> what_if_gradients;                     // evaluation: all rows of all tables x dim; empty: rows as they are
+  absl::Span<const RowReply> replies;  // of each table of the step; empty: rows in fp32
+  Compression::Entropy entropy = Compression::ENTROPY_UNSPECIFIED;
+  absl::Span<const float> what_if_gradients;  // evaluation: all rows of all tables x dim; empty: rows as they are
   uint64_t what_if_samples = 0;
 };
 
@@ -50,10 +53,16 @@ struct RowAnswer {
 absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, const RowAnswer& answer, LookupCalls* calls,
                              absl::Span<CodecStats> stats);
 
-// Writes the rows of successful lookups (all rows of all tables x dim); adds to `initial`, when given, how many of them were initial
-// values, and to `stats`, of each table of the step, what travelled. Errors name the server: what it answered is not what was asked for.
-absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows, uint64_t* initial,
-                      absl::Span<CodecStats> stats);
+// Of one table of a step, over all calls.
+struct RowCounts {
+  uint64_t initial = 0;                      // rows that answered their initial value
+  uint64_t distinct = 0, distinct_sent = 0;  // where they were asked for
+};
+
+// Writes the rows of successful lookups (all rows of all tables x dim); adds to `counts`, of each table of the step or empty, and to
+// `stats`, of each table of the step, what travelled. Errors name the server: what it answered is not what was asked for.
+absl::Status ReadRows(const ServerGroup& group, const RowStep& step, const LookupCalls& calls, absl::Span<float> rows,
+                      absl::Span<RowCounts> counts, absl::Span<CodecStats> stats);
 
 enum class PushKeys {
   kSend,

@@ -72,6 +72,7 @@ class SampleBags : public EmbeddingBags {
         dim_(dim),
         sparsity_(lookup.sparsity()),
         threshold_(lookup.threshold()),
+        entropy_(lookup.entropy()),
         router_(group->shard_map(), group->tables(), dim) {}
 
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
@@ -96,6 +97,7 @@ class SampleBags : public EmbeddingBags {
   const uint32_t dim_;
   const double sparsity_;
   const Compression::Threshold threshold_;
+  const Compression::Entropy entropy_;  // of replies and pushes
   BagRouter router_;
   // Since TakeStats.
   CodecStats lookup_stats_ = {"lookup", "pooled"};
@@ -187,6 +189,7 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> SampleBags::StartLookup(int64_t step
     request.set_reply(LookupRequest::REPLY_POOLED_DCT);
     request.set_sparsity(sparsity_);
     request.set_threshold(threshold_);
+    request.set_entropy(entropy_);
     FillPart(lookup->batch_, &part, &request);
     if (purpose == LookupRequest::PURPOSE_TRAIN) lookup_stats_.key_bytes += KeyBytes(request);
     if (!part.bags.empty()) lookup->calls_.Start(part.call.server, std::move(request));
@@ -213,6 +216,7 @@ absl::StatusOr<std::unique_ptr<BagsPush>> SampleBags::StartPush(BagsLookup* look
     for (const uint32_t position : of->masks_[i]) values.push_back(gradient[size_t{part.bags[position / dim_]} * dim_ + position % dim_]);
     request.set_ticket(true);
     absl::Status status = compression::EncodeImplied(values, compression::ValueType::kFp32, request.mutable_pooled_frame());
+    if (entropy_ == Compression::ENTROPY_HUFFMAN) compression::PackFrame(request.mutable_pooled_frame());
     push_stats_.bytes += compression::FrameBytesOf(request.pooled_frame());
     if (status.ok()) continue;
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });

@@ -104,6 +104,10 @@ absl::Status ServerGroup::CheckReply(uint32_t server, const DescribeReply& reply
   if (server == 0) {
     shard_map_ = {reply.shard_count(), reply.server_count()};
     tables_ = std::move(tables);
+    for (uint32_t table = 0; table < tables_.size(); ++table) {
+      auto initializer = MakeRowInitializer(reply.tables(static_cast<int>(table)).initializer(), {reply.seed(), table});
+      initializers_.push_back(initializer.ok() ? *std::move(initializer) : nullptr);
+    }
   } else if (reply.shard_count() != shard_map_.shard_count || !SameTables(tables, tables_)) {
     return absl::FailedPreconditionError(absl::StrCat(name, ": its shards or tables differ from those of ", connections_[0]->name));
   }

@@ -12,6 +12,7 @@
 #include "client/client_options.h"
 #include "client/key_router.h"
 #include "proto/data_service.pb.h"
+#include "proto/row_initializer.h"
 
 namespace weir::client {
 
@@ -33,6 +34,8 @@ class ServerGroup {
   const ClientOptions& options() const { return options_; }
   const ShardMap& shard_map() const { return shard_map_; }
   const std::vector<TableInfo>& tables() const { return tables_; }
+  // How rows of a table begin; null: the servers do not tell. REQUIRES: table < tables().size().
+  const RowInitializer* initializer(uint32_t table) const { return initializers_[table].get(); }
 
  private:
   explicit ServerGroup(ClientOptions options);
@@ -43,6 +46,7 @@ class ServerGroup {
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   ShardMap shard_map_;
   std::vector<TableInfo> tables_;
+  std::vector<std::unique_ptr<RowInitializer>> initializers_;  // of each table
 };
 
 }  // namespace weir::client

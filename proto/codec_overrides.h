@@ -11,7 +11,12 @@ namespace weir {
 // edge: validated, all defaults set. The result is complete, and says nothing of layers or tables. A layer that is named is compressed
 // whatever its size.
 Compression::Dense DenseOfLayer(const Compression::Dense& edge, const std::string& layer);
+Compression::Lookup LookupOfTable(const Compression::Lookup& edge, const std::string& table);
 Compression::Push PushOfTable(const Compression::Push& edge, const std::string& table);
+
+// Sets `to_field` to what `from_field` is: a number, or the name of one, of the same type.
+void CopySetting(const google::protobuf::Message& from, const google::protobuf::FieldDescriptor* from_field, google::protobuf::Message* to,
+                 const google::protobuf::FieldDescriptor* to_field);
 
 }  // namespace weir
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "proto/codec_overrides.h"
 
 namespace weir {
 namespace {
@@ -30,18 +31,18 @@ const char* WithLookupDct(const Job& job) {
   return job.compression().lookup().method() == Compression::METHOD_DCT ? nullptr : "only compression.lookup.method: dct reads it";
 }
 
+const char* WithOwnPushMask(const Job& job) {
+  return job.compression().lookup().method() == Compression::METHOD_DCT && job.compression().lookup().scope() != Compression::SCOPE_CHANGE
+             ? "with compression.lookup.method: dct in sample scope a push sends what the lookup kept"
+             : nullptr;
+}
+
 const char* WithSamples(const Job& job) {
   return job.compression().lookup().scope() == Compression::SCOPE_SAMPLE ? nullptr : "only compression.lookup.scope: sample reads it";
 }
 
 const char* WithChanges(const Job& job) {
   return job.compression().lookup().scope() == Compression::SCOPE_CHANGE ? nullptr : "only compression.lookup.scope: change reads it";
-}
-
-const char* WithOwnPushMask(const Job& job) {
-  return job.compression().lookup().method() == Compression::METHOD_DCT && job.compression().lookup().scope() != Compression::SCOPE_CHANGE
-             ? "with compression.lookup.method: dct in sample scope a push sends what the lookup kept"
-             : nullptr;
 }
 
 const char* WithPushDct(const Job& job) {
@@ -81,7 +82,38 @@ const char* WithoutGuard(const Job& job) {
   return job.compression().guard().bound() > 0 ? nullptr : "only compression.guard.bound above 0 reads it";
 }
 
-const char* NotYet(const Job&) { return "this version does not have it yet"; }
+// The edge, or a table of its own.
+const char* WithErrorBound(const Job& job) {
+  const Compression::Lookup& lookup = job.compression().lookup();
+  const auto bounded = [](const auto& settings) { return settings.method() == Compression::METHOD_ERROR_BOUNDED; };
+  return bounded(lookup) || absl::c_any_of(lookup.tables(), bounded) ? nullptr : "only compression.lookup.method: error_bounded reads it";
+}
+
+const char* WithEdgeErrorBound(const Job& job) {
+  return job.compression().lookup().method() == Compression::METHOD_ERROR_BOUNDED
+             ? nullptr
+             : "only compression.lookup.method: error_bounded reads it";
+}
+
+const char* WithoutPlain(const Job& job) {
+  return job.compression().lookup().method() == Compression::METHOD_PLAIN ? "method plain sends all as it is" : nullptr;
+}
+
+const char* WithPushFrames(const Job& job) {
+  if (const char* reason = WithoutPlain(job)) return reason;
+  return WithOwnPushMask(job);
+}
+
+const char* WithPackedLookups(const Job& job) {
+  if (WithEdgeErrorBound(job) == nullptr) return "error_bounded chooses each table's encoding itself";
+  return WithoutPlain(job);
+}
+
+const char* WithDenseFrames(const Job& job) {
+  const Compression::Method method = job.compression().dense().method();
+  if (method != Compression::METHOD_NONE && method != Compression::METHOD_POWERSGD) return nullptr;
+  return "compression.dense.methods none and powersgd sum over Gloo, which sends no frames";
+}
 
 // Lookup and push send every key of every sample, or neither does.
 const char* DefaultPushMethod(const Job& job) { return job.compression().lookup().method() == Compression::METHOD_PLAIN ? "plain" : "dct"; }
@@ -128,16 +160,18 @@ constexpr Setting kSettings[] = {
     {"compression.lookup.values", "fp16", WithChanges},
     {"compression.lookup.cache_rows", "10000000", WithChanges},
     {"compression.lookup.threshold", "exact", WithSamples},
-    {"compression.lookup.error_bound", "0.03", NotYet},
-    {"compression.lookup.error_bound_start", "2", NotYet},
-    {"compression.lookup.error_bound_steps", "65536", NotYet},
-    {"compression.lookup.entropy", "none", NotYet},
+    {"compression.lookup.error_bound", "0.03", WithEdgeErrorBound},
+    {"compression.lookup.error_bound_start", "2", WithErrorBound},
+    {"compression.lookup.error_bound_steps", "65536", WithErrorBound},
+    {"compression.lookup.classes", "measured", WithEdgeErrorBound},
+    {"compression.lookup.link_gbits", "1", WithErrorBound},
+    {"compression.lookup.entropy", "none", WithPackedLookups},
     {"compression.lookup.warmup_steps", "0", WithChanges},
     {"compression.push.method", nullptr, WithOwnPushMask, DefaultPushMethod},
     {"compression.push.sparsity", "0.9", WithPushDct},
     {"compression.push.refresh_every", "1", WithPushDct},
     {"compression.push.values", "fp32", WithPushDct},
-    {"compression.push.entropy", "none", NotYet},
+    {"compression.push.entropy", "none", WithPushFrames},
     {"compression.dense.method", "dct"},
     {"compression.dense.sparsity", "0.99", WithDenseSelection},
     {"compression.dense.refresh_every", "1000", WithDenseDct},
@@ -147,7 +181,7 @@ constexpr Setting kSettings[] = {
     {"compression.dense.clip_norm", "0", WithDenseDgc},
     {"compression.dense.warmup_steps", "0", WithDenseDgc},
     {"compression.dense.rank", "4", WithDensePowersgd},
-    {"compression.dense.entropy", "none", NotYet},
+    {"compression.dense.entropy", "none", WithDenseFrames},
     {"compression.guard.bound", "0", WithoutSelection},
     {"compression.guard.probe_every", "50", WithoutGuard},
     {"compression.guard.probe_samples", "64", WithoutGuard},
@@ -270,43 +304,101 @@ bool SelectsBySparsity(Compression::Method method) {
   return method == Compression::METHOD_DCT || method == Compression::METHOD_TOPK || method == Compression::METHOD_DGC;
 }
 
-// A layer's or table's own codec: what it does not say is the edge's where the edge has it, else the edge's default. What its method does
-// not read is an error, as for the edge.
-template <typename Override, typename Edge>
-absl::Status FillOverride(const Sayings& sayings, const std::string& path, const Edge& edge, double sparsity, Override* own) {
-  const Compression::Method method = own->has_method() ? own->method() : edge.method();
-  if (!own->has_method() && !own->has_sparsity() && !own->has_refresh_every() && !own->has_values()) {
-    return sayings.source.Error(path, "has no effect: it says no method, sparsity, refresh_every or values");
+// What a codec of one table or layer can say beside its method, and its value where neither it nor its edge says one.
+struct OverrideField {
+  const char* name;
+  bool (*read_by)(Compression::Method method);
+  const char* of_dense;
+  const char* of_others;
+};
+
+constexpr OverrideField kOverrideFields[] = {
+    {"sparsity", SelectsBySparsity, "0.99", "0.9"},
+    {"values", SelectsBySparsity, "fp32", "fp32"},
+    {"refresh_every", [](Compression::Method method) { return method == Compression::METHOD_DCT; }, "1000", "1"},
+    {"error_bound", [](Compression::Method method) { return method == Compression::METHOD_ERROR_BOUNDED; }, "0.03", "0.03"},
+};
+
+// A list of codecs of single tables or layers.
+struct OverrideList {
+  const char* edge;   // "compression.dense"
+  const char* field;  // "layers"
+  const char* (*no_effect)(const Job& job);
+  bool (*always_differs)(const Job& job);  // a codec of its own has an effect even with the edge's settings
+};
+
+const char* WithFramesOfLayers(const Job& job) {
+  return WithDenseFrames(job) == nullptr ? nullptr
+                                         : "compression.dense.methods none and powersgd sum all layers over Gloo: a layer of its own "
+                                           "needs an edge that sends frames; use fp16, bf16, dct, topk or dgc there";
+}
+
+const char* WithLookupsOfTables(const Job& job) {
+  if (const char* reason = WithoutPlain(job)) return reason;
+  return WithSamples(job) == nullptr ? "scope sample thresholds all tables of a sample together" : nullptr;
+}
+
+constexpr OverrideList kOverrideLists[] = {
+    {"compression.lookup", "tables", WithLookupsOfTables,
+     [](const Job& job) { return job.compression().lookup().classes() == Compression::CLASSES_MEASURED; }},
+    {"compression.push", "tables", WithPushFrames, [](const Job&) { return false; }},
+    {"compression.dense", "layers", WithFramesOfLayers, [](const Job&) { return true; }},  // whatever its size
+};
+
+// Completes one codec of its own: what it does not say is the edge's where the edge has it. What its method does not read is an error, as
+// for the edge. Tells in `differs` whether it says anything else than the edge.
+absl::Status FillOverride(const Sayings& sayings, const std::string& path, const Message& edge, bool dense, Message* own, bool* differs) {
+  const Reflection* const reflection = own->GetReflection();
+  const FieldDescriptor* const method_field = own->GetDescriptor()->FindFieldByName("method");
+  const FieldDescriptor* const edge_method = edge.GetDescriptor()->FindFieldByName("method");
+  std::vector<const FieldDescriptor*> said;
+  reflection->ListFields(*own, &said);
+  if (absl::c_all_of(said, [](const FieldDescriptor* field) { return field->name() == "name"; })) {
+    return sayings.source.Error(path, "has no effect: it says only its name");
   }
-  const bool selects = SelectsBySparsity(method);
-  struct Field {
-    const char* name;
-    bool read;
-    bool set;
-  };
-  for (const Field& field : {Field{"sparsity", selects, own->has_sparsity()}, Field{"values", selects, own->has_values()},
-                             Field{"refresh_every", method == Compression::METHOD_DCT, own->has_refresh_every()}}) {
-    if (field.set && !field.read) {
-      return sayings.source.Error(absl::StrCat(path, ".", field.name), "has no effect: the method of this one does not read it");
+  if (!reflection->HasField(*own, method_field)) CopySetting(edge, edge_method, own, method_field);
+  const auto method = static_cast<Compression::Method>(reflection->GetEnumValue(*own, method_field));
+  *differs = method != edge.GetReflection()->GetEnumValue(edge, edge_method);
+  for (const OverrideField& entry : kOverrideFields) {
+    const FieldDescriptor* const field = own->GetDescriptor()->FindFieldByName(entry.name);
+    if (field == nullptr) continue;
+    const FieldDescriptor* const of_edge = edge.GetDescriptor()->FindFieldByName(entry.name);
+    const bool edge_says = of_edge != nullptr && edge.GetReflection()->HasField(edge, of_edge);
+    if (!entry.read_by(method)) {
+      if (!reflection->HasField(*own, field)) continue;
+      WEIR_RETURN_IF_ERROR(sayings.Ineffective(absl::StrCat(path, ".", entry.name), "the method of this one does not read it"));
+      reflection->ClearField(own, field);
+      continue;
     }
-  }
-  own->set_method(method);
-  if (selects && !own->has_sparsity()) own->set_sparsity(edge.has_sparsity() ? edge.sparsity() : sparsity);
-  if (selects && !own->has_values()) own->set_values(edge.has_values() ? edge.values() : Compression::VALUES_FP32);
-  if (method == Compression::METHOD_DCT && !own->has_refresh_every()) {
-    own->set_refresh_every(edge.has_refresh_every() ? edge.refresh_every() : sparsity > 0.95 ? 1000 : 1);
+    if (reflection->HasField(*own, field)) {
+      *differs = *differs || !edge_says || JobField{own, field}.Number() != JobField{&edge, of_edge}.Number();
+    } else if (edge_says) {
+      CopySetting(edge, of_edge, own, field);
+    } else {
+      SetFromYaml(entry.name, dense ? entry.of_dense : entry.of_others, own);
+    }
   }
   return absl::OkStatus();
 }
 
-absl::Status FillOverrides(const Sayings& sayings, Compression* compression) {
-  for (int i = 0; i < compression->dense().layers_size(); ++i) {
-    WEIR_RETURN_IF_ERROR(FillOverride(sayings, absl::StrCat("compression.dense.layers[", i, "]"), compression->dense(), 0.99,
-                                      compression->mutable_dense()->mutable_layers(i)));
+absl::Status FillOverrides(const Sayings& sayings, const OverrideList& list, Job* job) {
+  const std::string path = absl::StrCat(list.edge, ".", list.field);
+  const JobField field = FindField(*job, path);
+  if (!field.IsSet()) return absl::OkStatus();
+  if (const char* reason = list.no_effect(*job)) {
+    WEIR_RETURN_IF_ERROR(sayings.Ineffective(path, reason));
+    ClearPath(path, job);
+    return absl::OkStatus();
   }
-  for (int i = 0; i < compression->push().tables_size(); ++i) {
-    WEIR_RETURN_IF_ERROR(FillOverride(sayings, absl::StrCat("compression.push.tables[", i, "]"), compression->push(), 0.9,
-                                      compression->mutable_push()->mutable_tables(i)));
+  // The edge is this job's own: the way to it through FindField is const.
+  Message* const edge = const_cast<Message*>(field.message);
+  const Reflection* const reflection = edge->GetReflection();
+  const bool dense = absl::string_view(list.field) == "layers";
+  for (int i = 0; i < reflection->FieldSize(*edge, field.field); ++i) {
+    const std::string own_path = absl::StrCat(path, "[", i, "]");
+    bool differs = false;
+    WEIR_RETURN_IF_ERROR(FillOverride(sayings, own_path, *edge, dense, reflection->MutableRepeatedMessage(edge, field.field, i), &differs));
+    if (!differs && !list.always_differs(*job)) WEIR_RETURN_IF_ERROR(sayings.Ineffective(own_path, "it says what its edge says"));
   }
   return absl::OkStatus();
 }
@@ -341,7 +433,7 @@ absl::Status FillDefaults(const JobSource& source, FileSettings file_settings, J
     for (const uint32_t width : {uint32_t{512}, uint32_t{256}, uint32_t{64}, job->embeddings().dim()}) model->add_bottom(width);
   }
   FillCuts(model);
-  WEIR_RETURN_IF_ERROR(FillOverrides(sayings, job->mutable_compression()));
+  for (const OverrideList& list : kOverrideLists) WEIR_RETURN_IF_ERROR(FillOverrides(sayings, list, job));
   Embeddings* const embeddings = job->mutable_embeddings();
   WEIR_RETURN_IF_ERROR(FillTyped<Optimizer>(sayings, kOptimizerDefaults, {"model.optimizer", model->mutable_optimizer(), nullptr}));
   WEIR_RETURN_IF_ERROR(

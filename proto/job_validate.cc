@@ -42,6 +42,9 @@ constexpr Range kRanges[] = {
     {"training.schedule.final_share", 0, 1},
     {"compression.lookup.sparsity", 0, 1, Ends::kHighOut},
     {"compression.lookup.cache_rows", 65536, kHeldRowsMax},
+    {"compression.lookup.error_bound", 0, 1, Ends::kLowOut},
+    {"compression.lookup.error_bound_start", 1, 1e6},
+    {"compression.lookup.link_gbits", 0, 1e6, Ends::kLowOut},
     {"compression.push.sparsity", 0, 1, Ends::kHighOut},
     {"compression.push.refresh_every", 1, 1e9},
     {"compression.dense.sparsity", 0, 1, Ends::kHighOut},
@@ -208,6 +211,7 @@ bool LookupHas(Compression::Method method) {
     case Compression::METHOD_FP16:
     case Compression::METHOD_BF16:
     case Compression::METHOD_INT8_ROWWISE:
+    case Compression::METHOD_ERROR_BOUNDED:
     case Compression::METHOD_DCT:
       return true;
     default:
@@ -215,7 +219,12 @@ bool LookupHas(Compression::Method method) {
   }
 }
 
-bool PushHas(Compression::Method method) { return LookupHas(method) && method != Compression::METHOD_INT8_ROWWISE; }
+// What it loses is forgotten: no matter for rows, which are read again.
+bool IsOfRows(Compression::Method method) {
+  return method == Compression::METHOD_INT8_ROWWISE || method == Compression::METHOD_ERROR_BOUNDED;
+}
+
+bool PushHas(Compression::Method method) { return LookupHas(method) && !IsOfRows(method); }
 
 std::string MethodText(Compression::Method method) { return EnumText(Compression::Method_descriptor()->FindValueByNumber(method)); }
 
@@ -223,11 +232,11 @@ absl::Status CheckEmbeddingMethods(const JobSource& source, const Compression& c
   const Compression::Method lookup = compression.lookup().method(), push = compression.push().method();
   if (!LookupHas(lookup)) {
     return source.Error("compression.lookup.method", absl::StrCat(MethodText(lookup), " is for gradients, and a lookup brings rows; ",
-                                                                  "use plain, none, fp16, bf16, int8_rowwise or dct"));
+                                                                  "use plain, none, fp16, bf16, int8_rowwise, error_bounded or dct"));
   }
-  if (compression.has_push() && push == Compression::METHOD_INT8_ROWWISE) {
-    return source.Error("compression.push.method",
-                        "int8_rowwise has no residual for what a gradient's rounding loses; use dct with values: int8");
+  if (compression.has_push() && IsOfRows(push)) {
+    return source.Error("compression.push.method", absl::StrCat(MethodText(push), " has no residual for what a gradient's rounding loses; ",
+                                                                "use dct with values: int8"));
   }
   if (compression.has_push() && !PushHas(push)) {
     return source.Error("compression.push.method",
@@ -249,20 +258,17 @@ absl::Status CheckOverrides(const JobSource& source, const Overrides& overrides,
     }
     if (!seen.insert(own.name()).second) return source.Error(absl::StrCat(path, ".name"), absl::StrCat("'", own.name(), "' is said twice"));
     WEIR_RETURN_IF_ERROR(CheckRange(source, own, {"sparsity", 0, 1, Ends::kHighOut}, absl::StrCat(path, ".")));
-    WEIR_RETURN_IF_ERROR(CheckRange(source, own, {"refresh_every", 1, 1e9}, absl::StrCat(path, ".")));
+    if (own.GetDescriptor()->FindFieldByName("refresh_every") != nullptr) {
+      WEIR_RETURN_IF_ERROR(CheckRange(source, own, {"refresh_every", 1, 1e9}, absl::StrCat(path, ".")));
+    } else {
+      WEIR_RETURN_IF_ERROR(CheckRange(source, own, {"error_bound", 0, 1, Ends::kLowOut}, absl::StrCat(path, ".")));
+    }
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckLayers(const JobSource& source, const Job& job) {
   const Compression::Dense& dense = job.compression().dense();
-  if (dense.layers_size() == 0) return absl::OkStatus();
-  if (dense.method() == Compression::METHOD_NONE || dense.method() == Compression::METHOD_POWERSGD) {
-    return source.Error("compression.dense.layers",
-                        absl::StrCat(MethodText(dense.method()),
-                                     " sums all layers over Gloo: a layer of its own "
-                                     "needs an edge that sends frames; use fp16, bf16, dct, topk or dgc there"));
-  }
   std::vector<std::string> known;
   for (int i = 0; i < job.model().bottom_size(); ++i) known.push_back(absl::StrCat("bottom.", i));
   for (int i = 0; i < job.model().top_size(); ++i) known.push_back(absl::StrCat("top.", i));
@@ -284,22 +290,32 @@ absl::Status CheckLayers(const JobSource& source, const Job& job) {
   return absl::OkStatus();
 }
 
-absl::Status CheckTables(const JobSource& source, const Job& job) {
+absl::Status CheckPushTables(const JobSource& source, const Job& job) {
   const Compression::Push& push = job.compression().push();
-  if (push.tables_size() == 0) return absl::OkStatus();
-  const Compression::Lookup& lookup = job.compression().lookup();
-  if (lookup.scope() == Compression::SCOPE_SAMPLE || lookup.method() == Compression::METHOD_PLAIN) {
-    return source.Error("compression.push.tables", "have no effect with the lookup's method: a push sends what the lookup kept, or all");
-  }
   WEIR_RETURN_IF_ERROR(CheckOverrides(source, push.tables(), "compression.push.tables", SchemaOf(job).sparse_features));
   for (int i = 0; i < push.tables_size(); ++i) {
     const Compression::Method method = push.tables(i).method();
-    if (method == Compression::METHOD_NONE || method == Compression::METHOD_FP16 || method == Compression::METHOD_BF16 ||
-        method == Compression::METHOD_DCT) {
-      continue;
-    }
+    if (method != Compression::METHOD_PLAIN && PushHas(method)) continue;
     return source.Error(absl::StrCat("compression.push.tables[", i, "].method"),
                         absl::StrCat(MethodText(method), " is not for a single table's pushes; use none, fp16, bf16 or dct"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLookupTables(const JobSource& source, const Job& job) {
+  const Compression::Lookup& lookup = job.compression().lookup();
+  WEIR_RETURN_IF_ERROR(CheckOverrides(source, lookup.tables(), "compression.lookup.tables", SchemaOf(job).sparse_features));
+  for (int i = 0; i < lookup.tables_size(); ++i) {
+    const Compression::Method method = lookup.tables(i).method();
+    const std::string path = absl::StrCat("compression.lookup.tables[", i, "].method");
+    if (method == Compression::METHOD_DCT && lookup.scope() != Compression::SCOPE_CHANGE) {
+      return source.Error(path,
+                          "dct by table means changes, for which the edge must keep rows: set compression.lookup: {method: dct, "
+                          "scope: change} and give the other tables a method of their own");
+    }
+    if (method != Compression::METHOD_PLAIN && LookupHas(method)) continue;
+    return source.Error(path, absl::StrCat(MethodText(method), " is not for a single table's lookups; use none, fp16, bf16, ",
+                                           "int8_rowwise, error_bounded, or dct in scope change"));
   }
   return absl::OkStatus();
 }
@@ -330,18 +346,11 @@ absl::Status CheckDense(const JobSource& source, const Job& job) {
                       "use sgd, or compression.dense.method: topk");
 }
 
-// Lists that this version can read and not do yet.
-absl::Status CheckNotYet(const JobSource& source, const Job& job) {
-  const char* what = nullptr;
-  if (job.compression().lookup().tables_size() > 0) what = "compression.lookup.tables";
-  return what == nullptr ? absl::OkStatus() : source.Error(what, "has no effect: this version does not have it yet");
-}
-
 absl::Status CheckCompression(const JobSource& source, const Job& job) {
   const Compression& compression = job.compression();
-  WEIR_RETURN_IF_ERROR(CheckTables(source, job));
   WEIR_RETURN_IF_ERROR(CheckEmbeddingMethods(source, compression));
-  WEIR_RETURN_IF_ERROR(CheckNotYet(source, job));
+  WEIR_RETURN_IF_ERROR(CheckLookupTables(source, job));
+  WEIR_RETURN_IF_ERROR(CheckPushTables(source, job));
   const bool lookup_plain = compression.lookup().method() == Compression::METHOD_PLAIN;
   const bool push_plain = compression.push().method() == Compression::METHOD_PLAIN;
   if (lookup_plain != push_plain) {

@@ -273,14 +273,14 @@ absl::Status MergeYaml(absl::string_view text, absl::string_view name, Job* job,
   return WithoutExceptions(name, [&] { return Reader(name, "", source).ReadMessage(root, "", job); });
 }
 
-absl::Status ApplySet(absl::string_view set, Job* job, JobSource* source) {
+absl::Status ApplySet(absl::string_view set, Message* root, JobSource* source) {
   const size_t equals = set.find('=');
   if (equals == absl::string_view::npos)
     return ErrorAt(absl::StrCat(kSetPrefix, set), "", "must be key=value, as in --set training.epochs=2");
   const std::string path(absl::StripAsciiWhitespace(set.substr(0, equals)));
   const std::string place = absl::StrCat(kSetPrefix, path);
 
-  Message* message = job;
+  Message* message = root;
   const FieldDescriptor* field = nullptr;
   std::string walked;
   for (absl::string_view key : absl::StrSplit(path, '.')) {
@@ -302,9 +302,9 @@ absl::Status ApplySet(absl::string_view set, Job* job, JobSource* source) {
   return WithoutExceptions(place, [&] { return Reader("", place, source).ReadField(value, path, place, {message, field}); });
 }
 
-void SetFromYaml(absl::string_view path, absl::string_view value, Job* job) {
+void SetFromYaml(absl::string_view path, absl::string_view value, Message* root) {
   JobSource unused("");
-  const absl::Status status = ApplySet(absl::StrCat(path, "=", value), job, &unused);
+  const absl::Status status = ApplySet(absl::StrCat(path, "=", value), root, &unused);
   if (!status.ok()) {
     spdlog::critical("a default is wrong: {}", std::string(status.message()));
     std::abort();
@@ -345,6 +345,8 @@ double JobField::Number() const {
       return static_cast<double>(reflection->GetUInt64(*message, field));
     case FieldDescriptor::CPPTYPE_INT32:
       return reflection->GetInt32(*message, field);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return reflection->GetEnumValue(*message, field);
     default:
       return reflection->GetDouble(*message, field);
   }

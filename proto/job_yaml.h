@@ -42,11 +42,11 @@ class JobSource {
 // of the type's range.
 absl::Status MergeYaml(absl::string_view text, absl::string_view name, Job* job, JobSource* source);
 
-// Applies one "a.b=value" of the command line; a list or a group ("compression={...}") is replaced whole.
-absl::Status ApplySet(absl::string_view set, Job* job, JobSource* source);
+// Applies one "a.b=value" of the command line to a Job or a group of it; a list or a group ("compression={...}") is replaced whole.
+absl::Status ApplySet(absl::string_view set, google::protobuf::Message* root, JobSource* source);
 
 // Sets `path`, which has no list index, to a value written as YAML. For values of our own: a wrong one is a bug and ends the process.
-void SetFromYaml(absl::string_view path, absl::string_view value, Job* job);
+void SetFromYaml(absl::string_view path, absl::string_view value, google::protobuf::Message* root);
 
 void ClearPath(absl::string_view path, Job* job);
 
@@ -56,7 +56,7 @@ struct JobField {
   const google::protobuf::FieldDescriptor* field = nullptr;
 
   bool IsSet() const;
-  double Number() const;  // REQUIRES: a single number
+  double Number() const;  // REQUIRES: a single number, or the name of one
 };
 JobField FindField(const google::protobuf::Message& root, absl::string_view path);
 

@@ -135,6 +135,7 @@ absl::Status PeerExchange::Sum() {
     WEIR_RETURN_IF_ERROR(SumPart(part, &answer));
     WEIR_RETURN_IF_ERROR(compression::EncodeSparse(static_cast<uint32_t>(sums_[part].size()), answer.positions, answer.values,
                                                    options_.parts[part].values, last_reply_.add_frames()));
+    if (options_.pack) compression::PackFrame(last_reply_.mutable_frames(static_cast<int>(part)));
   }
   for (Contribution& contribution : contributions_) contribution = Contribution();
   ++step_;

@@ -34,6 +34,7 @@ struct ExchangeOptions {
   uint64_t job_hash = 0;
   uint32_t rank = 0;
   uint32_t workers = 1;
+  bool pack = false;                // answers travel packed where that is shorter
   std::vector<ExchangePart> parts;  // of this worker's slice
 };
 

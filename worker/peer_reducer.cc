@@ -61,12 +61,14 @@ class PeerReducer final : public DenseReducer {
         slices_(CutSlices(layers, options.peers.size())),
         exchange_(exchange),
         options_(std::move(options)),
+        pack_(options_.codec.entropy() == Compression::ENTROPY_HUFFMAN),
         codecs_(std::move(codecs)) {
     for (const ParameterSlice& layer : layers_) stats_.push_back({"dense", layer.name});
     ExchangeOptions exchange_options;
     exchange_options.job_hash = options_.job_hash;
     exchange_options.rank = options_.rank;
     exchange_options.workers = slices_.size();
+    exchange_options.pack = pack_;
     for (const Part& part : slices_[options_.rank].parts) {
       const Compression::Dense codec = DenseOfLayer(options_.codec, layers_[part.layer].name);
       exchange_options.parts.push_back(
@@ -142,7 +144,10 @@ class PeerReducer final : public DenseReducer {
       }
       for (size_t i = 0; i < owners.size(); ++i) {
         // What a worker owns itself does not travel.
-        if (owners[i] != options_.rank) stats_[layer].bytes += compression::FrameBytesOf(frames[i]);
+        if (owners[i] != options_.rank) {
+          if (pack_) compression::PackFrame(&frames[i]);
+          stats_[layer].bytes += compression::FrameBytesOf(frames[i]);
+        }
         *(*calls)[owners[i]]->request.add_frames() = std::move(frames[i]);
       }
       stats_[layer].seconds += absl::ToDoubleSeconds(absl::Now() - begin);
@@ -210,6 +215,7 @@ class PeerReducer final : public DenseReducer {
   const std::vector<Slice> slices_;
   PeerExchange* const exchange_;
   const PeerReducerOptions options_;
+  const bool pack_;  // frames, by the entropy stage
   const Codecs codecs_;
   std::vector<std::unique_ptr<PeerService::Stub>> stubs_;
   std::vector<client::CodecStats> stats_;  // of each layer, since TakeStats

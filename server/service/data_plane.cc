@@ -23,8 +23,10 @@ LookupHandler::Options LookupOptionsOf(const EmbeddingServerOptions& options) {
   lookup.job_hash = options.job_hash;
   lookup.wait_max = absl::Seconds(options.job.cluster().call_timeout_seconds());
   lookup.workers = options.job.cluster().workers();
-  if (options.job.compression().lookup().scope() == Compression::SCOPE_CHANGE) {
-    lookup.held_rows_max = options.job.compression().lookup().cache_rows();
+  const Compression::Lookup& codec = options.job.compression().lookup();
+  if (codec.has_link_gbits()) lookup.link = codec.link_gbits() * 1e9 / 8;
+  if (codec.scope() == Compression::SCOPE_CHANGE) {
+    lookup.held_rows_max = codec.cache_rows();
   }
   return lookup;
 }
@@ -70,10 +72,12 @@ DescribeReply DataPlane::Describe() const {
     description->set_dim(table.dim());
     description->set_rows(size.rows);
     description->set_bytes(size.memory_bytes);
+    *description->mutable_initializer() = table.spec().initializer;
   }
   reply.set_applied_step(steps_.applied_step());
   reply.set_fingerprint(tables_->Fingerprint());
   reply.set_protocol_version(kProtocolVersion);
+  reply.set_seed(options_.job.seed());
   return reply;
 }
 

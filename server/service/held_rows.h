@@ -11,9 +11,9 @@
 #include "absl/types/span.h"
 #include "base/key.h"
 #include "base/mutex.h"
-#include "compression/row_changes.h"
 #include "proto/data_service.pb.h"
 #include "server/service/call_keys.h"
+#include "server/service/row_answers.h"
 
 namespace weir::server {
 
@@ -33,11 +33,16 @@ class WorkerTable {
   // Puts the keys of the held rows ahead of the new ones in `keys`, and makes room for these. FAILED_PRECONDITION: a number or generation
   // that this server does not know.
   absl::Status Resolve(const HeldNumbers& held, CallKeys* keys);
-  // Encodes into `answer` what brings the worker's rows to `rows` (keys of Resolve x dim).
-  absl::Status Encode(const HeldNumbers& held, absl::Span<const float> rows, uint32_t dim, const compression::RowChangeOptions& options,
+  // Encodes into `answer` what brings the worker's rows to `rows` (keys of Resolve x dim). Of the new ones, those at the positions
+  // `initial` of the keys, increasing, are what they were at first: the worker computes them.
+  absl::Status Encode(const HeldNumbers& held, absl::Span<const float> rows, absl::Span<const uint32_t> initial, const RowAnswer& how,
                       TableRows* answer);
 
  private:
+  absl::Status EncodeAdded(const HeldNumbers& held, absl::Span<const float> rows, const std::vector<bool>& initial, const RowAnswer& how,
+                           TableRows* answer);
+
+  uint32_t dim_ = 0;
   uint32_t generation_ = 0;
   std::vector<Key> keys_;      // by number
   std::vector<bool> known_;    // false: a part that names it has not come yet

@@ -9,7 +9,6 @@
 #include "base/limits.h"
 #include "base/status_macros.h"
 #include "compression/frame.h"
-#include "compression/value_type.h"
 #include "proto/step_scales.h"
 
 namespace weir::server {
@@ -22,19 +21,6 @@ absl::Time WaitDeadline(absl::Time callers, absl::Duration wait_max) {
   const absl::Time now = absl::Now();
   const absl::Duration left = std::min(callers - now, wait_max);
   return now + left - std::min(left / 10, absl::Milliseconds(250));
-}
-
-compression::ValueType ValueTypeOf(LookupRequest::Reply reply) {
-  switch (reply) {
-    case LookupRequest::REPLY_FP16:
-      return compression::ValueType::kFp16;
-    case LookupRequest::REPLY_BF16:
-      return compression::ValueType::kBf16;
-    case LookupRequest::REPLY_INT8:
-      return compression::ValueType::kInt8;
-    default:
-      return compression::ValueType::kFp32;
-  }
 }
 
 PartId IdOf(const LookupRequest& request) {
@@ -77,18 +63,13 @@ absl::Status LookupHandler::CheckKinds(const LookupRequest& request) const {
   if (request.purpose() != LookupRequest::PURPOSE_TRAIN && request.purpose() != LookupRequest::PURPOSE_EVALUATE) {
     return absl::InvalidArgumentError(absl::StrCat("purpose ", request.purpose(), " is unknown"));
   }
-  switch (request.reply()) {
-    case LookupRequest::REPLY_FP32:
-    case LookupRequest::REPLY_FP16:
-    case LookupRequest::REPLY_POOLED_DCT:
-    case LookupRequest::REPLY_BF16:
-    case LookupRequest::REPLY_INT8:
+  switch (request.entropy()) {
+    case Compression::ENTROPY_UNSPECIFIED:
+    case Compression::ENTROPY_NONE:
+    case Compression::ENTROPY_HUFFMAN:
       return absl::OkStatus();
-    case LookupRequest::REPLY_CHANGES:
-      if (options_.held_rows_max > 0 && request.purpose() == LookupRequest::PURPOSE_TRAIN) return absl::OkStatus();
-      return absl::InvalidArgumentError("reply: changes go to lookups for training, in a job with compression.lookup.scope: change");
     default:
-      return absl::InvalidArgumentError(absl::StrCat("reply ", request.reply(), " is unknown"));
+      return absl::InvalidArgumentError(absl::StrCat("entropy ", request.entropy(), " is unknown"));
   }
 }
 
@@ -98,7 +79,7 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
   Lookup lookup;
   lookup.id = IdOf(request);
   lookup.train = request.purpose() == LookupRequest::PURPOSE_TRAIN;
-  lookup.reply = request.reply();
+  lookup.pack = request.entropy() == Compression::ENTROPY_HUFFMAN;
   if (lookup.train) WEIR_RETURN_IF_ERROR(steps_->CheckId(lookup.id, request.parts()));
   CallBudget budget(*tables_);
   lookup.tables.reserve(std::min<size_t>(request.tables_size(), tables_->size()));
@@ -108,20 +89,37 @@ absl::StatusOr<LookupHandler::Lookup> LookupHandler::Decode(const LookupRequest&
     lookup.tables.push_back(std::move(keys));
   }
   WEIR_RETURN_IF_ERROR(DecodeWhatIf(request, &lookup));
-  if (lookup.reply == LookupRequest::REPLY_POOLED_DCT) {
+  if (request.reply() == LookupRequest::REPLY_POOLED_DCT) {
     WEIR_ASSIGN_OR_RETURN(lookup.scope, SampleScope::Decode(request, lookup.tables));
-  } else {
-    // Of changes this is the most: all of them in fp32.
-    WEIR_RETURN_IF_ERROR(CheckReplySize(lookup, budget.entries()));
-    if (lookup.reply == LookupRequest::REPLY_CHANGES) WEIR_RETURN_IF_ERROR(DecodeChanges(request, &lookup));
+    return lookup;
+  }
+  WEIR_RETURN_IF_ERROR(DecodeAnswers(request, &lookup));
+  WEIR_RETURN_IF_ERROR(CheckReplySize(request, lookup));
+  if (lookup.changes) {
+    WEIR_RETURN_IF_ERROR(DecodeHeld(request, &lookup));
   }
   return lookup;
+}
+
+absl::Status LookupHandler::DecodeAnswers(const LookupRequest& request, Lookup* lookup) const {
+  for (int i = 0; i < request.tables_size(); ++i) {
+    const std::string& name = lookup->tables[i].table->spec().name;
+    absl::StatusOr<RowAnswer> answer = RowAnswerOf(request, request.tables(i));
+    if (!answer.ok()) return absl::Status(answer.status().code(), absl::StrCat("table ", name, ", ", answer.status().message()));
+    const bool changes = answer->reply == LookupRequest::REPLY_CHANGES;
+    if (changes && (options_.held_rows_max == 0 || !lookup->train)) {
+      return absl::InvalidArgumentError("reply: changes go to lookups for training, in a job with compression.lookup.scope: change");
+    }
+    lookup->changes = lookup->changes || changes;
+    lookup->answers.push_back(*answer);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LookupHandler::DecodeWhatIf(const LookupRequest& request, Lookup* lookup) const {
   const auto asks = [](const TableKeys& table) { return !table.what_if_gradients().empty(); };
   if (std::none_of(request.tables().begin(), request.tables().end(), asks)) return absl::OkStatus();
-  if (lookup->train || lookup->reply == LookupRequest::REPLY_POOLED_DCT) {
+  if (lookup->train || request.reply() == LookupRequest::REPLY_POOLED_DCT) {
     return absl::InvalidArgumentError("what_if_gradients: only lookups of rows for evaluation can ask so");
   }
   if (request.what_if_samples() == 0) return absl::InvalidArgumentError("what_if_samples: 0, but the step of a gradient has samples");
@@ -141,9 +139,13 @@ absl::Status LookupHandler::DecodeWhatIf(const LookupRequest& request, Lookup* l
   return absl::OkStatus();
 }
 
-absl::Status LookupHandler::CheckReplySize(const Lookup& lookup, uint64_t entries) const {
-  // A row of one 8-bit entry takes two bytes with its scale; wider ones less.
-  const uint64_t bytes = entries * (ValueTypeOf(lookup.reply) == compression::ValueType::kFp32 ? 4 : 2);
+absl::Status LookupHandler::CheckReplySize(const LookupRequest& request, const Lookup& lookup) const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < lookup.tables.size(); ++i) {
+    // Of changes this is the most: all of them in fp32.
+    const uint64_t held = uint64_t{request.tables(static_cast<int>(i)).held().count()} * lookup.tables[i].table->dim();
+    bytes += (lookup.tables[i].entries() + held) * lookup.answers[i].entry_bytes_max();
+  }
   if (bytes + kReplyOverheadBytes <= kMessageBytesMax) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the reply would take ", bytes, " bytes, a message has at most ", kMessageBytesMax, ": split the call"));
@@ -151,7 +153,7 @@ absl::Status LookupHandler::CheckReplySize(const Lookup& lookup, uint64_t entrie
 
 absl::Status LookupHandler::Answer(Lookup* lookup, LookupReply* reply) const {
   reply->set_applied_step(steps_->applied_step());
-  if (lookup->reply == LookupRequest::REPLY_CHANGES) return AnswerChanges(lookup, reply);
+  if (lookup->changes) return AnswerChanges(lookup, reply);
   if (lookup->scope.has_value()) {
     WEIR_RETURN_IF_ERROR(AnswerPooled(lookup, reply));
   } else {
@@ -180,23 +182,22 @@ absl::Status LookupHandler::AnswerRows(const Lookup& lookup, LookupReply* reply)
       WEIR_ASSIGN_OR_RETURN(const uint32_t initial, keys.table->Lookup(keys.keys, rows));
       answer->set_initial(initial);
     }
-    const absl::Status encoded = compression::EncodeDense(rows, ValueTypeOf(lookup.reply), answer->mutable_frame(), keys.table->dim());
-    if (!encoded.ok()) {
-      return absl::Status(encoded.code(), absl::StrCat("rows of table ", keys.table->spec().name, " as ",
-                                                       LookupRequest::Reply_Name(lookup.reply), ": ", encoded.message()));
-    }
+    WEIR_RETURN_IF_ERROR(row_encoder_.Encode(*keys.table, lookup.answers[i], rows, answer));
   }
   return absl::OkStatus();
 }
 
-absl::Status LookupHandler::DecodeChanges(const LookupRequest& request, Lookup* lookup) const {
-  if (!(request.sparsity() >= 0 && request.sparsity() < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("sparsity: ", request.sparsity(), ", not in [0, 1)"));
-  }
-  lookup->changes = {request.sparsity(), compression::ValueTypeOf(request.values())};
+absl::Status LookupHandler::DecodeHeld(const LookupRequest& request, Lookup* lookup) const {
   for (int i = 0; i < request.tables_size(); ++i) {
     const CallKeys& keys = lookup->tables[i];
     const HeldRows& held = request.tables(i).held();
+    if (lookup->answers[i].reply != LookupRequest::REPLY_CHANGES) {
+      if (request.tables(i).has_held()) {
+        return absl::InvalidArgumentError(absl::StrCat("table ", keys.table->spec().name, ", held: its rows are not answered by changes"));
+      }
+      lookup->held.emplace_back();
+      continue;
+    }
     if (held.count() + keys.keys.size() > kKeysPerTableCallMax) {
       return absl::InvalidArgumentError(absl::StrCat("table ", keys.table->spec().name, ", held: ", held.count(), " rows with ",
                                                      keys.keys.size(), " keys in one call, at most ", kKeysPerTableCallMax));
@@ -232,15 +233,21 @@ absl::Status LookupHandler::AnswerChanges(Lookup* lookup, LookupReply* reply) co
 
 absl::Status LookupHandler::EncodeChanges(Lookup* lookup, WorkerRows* worker, LookupReply* reply) const {
   std::vector<float> rows;
+  std::vector<uint32_t> initial;
   for (size_t i = 0; i < lookup->tables.size(); ++i) {
     CallKeys& keys = lookup->tables[i];
+    const RowAnswer& how = lookup->answers[i];
+    const bool changes = how.reply == LookupRequest::REPLY_CHANGES;
     WorkerTable& table = worker->tables[keys.table->index()];
-    absl::Status status = table.Resolve(lookup->held[i], &keys);
+    absl::Status status = changes ? table.Resolve(lookup->held[i], &keys) : absl::OkStatus();
     rows.resize(keys.entries());
     TableRows* const answer = reply->add_tables();
     answer->set_table(keys.table->index());
-    if (status.ok()) status = keys.table->Lookup(keys.keys, absl::MakeSpan(rows)).status();
-    if (status.ok()) status = table.Encode(lookup->held[i], rows, keys.table->dim(), lookup->changes, answer);
+    if (status.ok()) status = keys.table->Lookup(keys.keys, absl::MakeSpan(rows), &initial).status();
+    if (status.ok()) {
+      answer->set_initial(static_cast<uint32_t>(initial.size()));
+      status = changes ? table.Encode(lookup->held[i], rows, initial, how, answer) : row_encoder_.Encode(*keys.table, how, rows, answer);
+    }
     if (!status.ok()) return absl::Status(status.code(), absl::StrCat("table ", keys.table->spec().name, ", ", status.message()));
   }
   return absl::OkStatus();
@@ -254,6 +261,7 @@ absl::Status LookupHandler::AnswerPooled(Lookup* lookup, LookupReply* reply) con
     WEIR_RETURN_IF_ERROR(keys.table->Lookup(keys.keys, absl::MakeSpan(rows.back())).status());
   }
   WEIR_RETURN_IF_ERROR(lookup->scope->EncodePooled(rows, reply->mutable_pooled_frame()));
+  if (lookup->pack) compression::PackFrame(reply->mutable_pooled_frame());
   if (reply->pooled_frame().size() + kReplyOverheadBytes <= kMessageBytesMax) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the pooled reply takes ", reply->pooled_frame().size(),
                                                    " bytes, a message has at most ", kMessageBytesMax, ": split the call"));

@@ -129,7 +129,7 @@ void Table::ForEachRow(absl::Span<const Key> keys, absl::Span<const PlacedKey> w
   }
 }
 
-absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const {
+absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<float> rows, std::vector<uint32_t>* missing_out) const {
   WEIR_ASSIGN_OR_RETURN(const std::vector<PlacedKey> placed, Place(keys));
   std::vector<uint32_t> missing;
   for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
@@ -145,7 +145,12 @@ absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<fl
     });
   }
   for (uint32_t position : missing) initializer_->Fill(keys[position], rows.subspan(size_t{position} * dim(), dim()));
-  return static_cast<uint32_t>(missing.size());
+  const auto count = static_cast<uint32_t>(missing.size());
+  if (missing_out != nullptr) {
+    std::sort(missing.begin(), missing.end());
+    *missing_out = std::move(missing);
+  }
+  return count;
 }
 
 absl::Status Table::LookupWhatIf(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales,

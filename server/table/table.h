@@ -12,8 +12,8 @@
 #include "base/key.h"
 #include "base/mutex.h"
 #include "proto/job_tables.h"
+#include "proto/row_initializer.h"
 #include "proto/step_scales.h"
-#include "server/initializer/row_initializer.h"
 #include "server/optimizer/row_optimizer.h"
 #include "server/storage/row_store.h"
 #include "server/storage/slab_arena.h"
@@ -49,9 +49,9 @@ class Table {
   uint32_t dim() const { return spec_.dim; }
 
   // Writes the row of keys[i], any order, duplicates allowed, to rows[i * dim, +dim), and returns how many of the keys have no row: they
-  // answer their initial value, and nothing is created. INVALID_ARGUMENT, naming the key: another server owns it. REQUIRES: rows.size() ==
-  // keys.size() * dim.
-  absl::StatusOr<uint32_t> Lookup(absl::Span<const Key> keys, absl::Span<float> rows) const;
+  // answer their initial value, and nothing is created; `missing`, when given, gets their positions, increasing. INVALID_ARGUMENT, naming
+  // the key: another server owns it. REQUIRES: rows.size() == keys.size() * dim.
+  absl::StatusOr<uint32_t> Lookup(absl::Span<const Key> keys, absl::Span<float> rows, std::vector<uint32_t>* missing = nullptr) const;
 
   // As Lookup, but as the rows would be after Apply with these gradients, which changes nothing. A row whose gradient is exactly zero
   // is answered as it is. REQUIRES: finite gradients, gradients.size() == rows.size() == keys.size() * dim.

@@ -230,7 +230,7 @@ TEST(ClientTest, TrustsNoDescription) {
   server.tables = kTables;
   EXPECT_TRUE(ConnectTo(server).ok());
   FakeServerOptions bad = server;
-  bad.protocol_version = 2;
+  bad.protocol_version = kProtocolVersion + 1;
   EXPECT_TRUE(absl::IsFailedPrecondition(ConnectTo(bad)));
   bad = server;
   bad.map.shard_count = 0;

@@ -206,7 +206,7 @@ grpc::Status FakeDataService::Push(grpc::ServerContext*, const PushRequest* requ
   counts_.parts_max = std::max(counts_.parts_max, request->parts());
   counts_.frame_bytes_max = std::max(counts_.frame_bytes_max, request->ByteSizeLong());
   if (Strike(&faults_.unavailable_pushes)) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "ordered");
-  if (Strike(&faults_.rejected_pushes)) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "ordered");
+  if (request->step() == faults_.rejected_step) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "ordered");
   if (request->ticket() && Strike(&faults_.lost_tickets)) {
     tickets_.erase({request->worker_rank(), request->incarnation(), request->step(), request->part()});
   }

@@ -32,7 +32,7 @@ struct Faults {
   uint32_t unavailable_lookups = 0;
   uint32_t unavailable_pushes = 0;     // nothing was applied
   uint32_t lost_acknowledgements = 0;  // applied, then UNAVAILABLE
-  uint32_t rejected_pushes = 0;        // INVALID_ARGUMENT, nothing was applied
+  int64_t rejected_step = -1;          // its pushes get INVALID_ARGUMENT whenever they come, nothing is applied
   uint32_t lost_tickets = 0;           // forgets a push's ticket just before it comes
 };
 
@@ -51,7 +51,7 @@ struct FakeServerOptions {
   uint32_t index = 0;
   ShardMap map;
   uint64_t job_hash = 77;
-  uint32_t protocol_version = 1;
+  uint32_t protocol_version = kProtocolVersion;
   std::vector<TableInfo> tables;
 };
 

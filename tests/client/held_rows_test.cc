@@ -9,6 +9,8 @@
 namespace weir::client {
 namespace {
 
+bool AllTables(uint32_t) { return true; }
+
 using testing::ElementsAre;
 
 constexpr uint32_t kDim = 2;
@@ -32,14 +34,14 @@ TEST(HeldRowsTest, NewRowsAreNumberedAndKnownOnesComeFirst) {
   HeldTables held(1, kServers, kDim, 100);
   std::vector<HeldTableBatch> placed;
   BagBatch batch = BatchOf({{3, 8, 9}, {4}});
-  held.Place(&batch, &placed);
+  held.Place(AllTables, &batch, &placed);
   EXPECT_THAT(batch.tables[0].keys.keys, ElementsAre(3, 8, 9, 4));
   EXPECT_THAT(placed[0].numbers, ElementsAre(0, 1, 2, 0));
   EXPECT_EQ(placed[0].ranges[0].begin_new, 0u);
   EXPECT_EQ(placed[0].ranges[0].values->size(), 3 * kDim);
 
   batch = BatchOf({{1, 2, 8, 9}, {4, 7}});
-  held.Place(&batch, &placed);
+  held.Place(AllTables, &batch, &placed);
   EXPECT_THAT(batch.tables[0].keys.keys, ElementsAre(8, 9, 1, 2, 4, 7));
   EXPECT_THAT(placed[0].numbers, ElementsAre(1, 2, 3, 4, 0, 1));
   EXPECT_EQ(placed[0].ranges[0].begin_new, 2u);
@@ -55,10 +57,10 @@ TEST(HeldRowsTest, WhenFullATableOfAServerBeginsAnewAndLookupsUnderWayKeepTheirV
   HeldTables held(1, kServers, kDim, 3);
   std::vector<HeldTableBatch> first, second;
   BagBatch batch = BatchOf({{1, 2}, {5}});
-  held.Place(&batch, &first);
+  held.Place(AllTables, &batch, &first);
   (*first[0].ranges[0].values)[0] = 7;
   batch = BatchOf({{2, 3, 4}, {5}});
-  held.Place(&batch, &second);
+  held.Place(AllTables, &batch, &second);
   EXPECT_EQ(second[0].ranges[0].generation, first[0].ranges[0].generation + 1);
   EXPECT_EQ(second[0].ranges[0].begin_new, 0u) << "all of them are new";
   EXPECT_THAT(second[0].numbers, ElementsAre(0, 1, 2, 0));
@@ -72,10 +74,10 @@ TEST(HeldRowsTest, TablesDoNotShareNumbers) {
   HeldTables held(2, 1, kDim, 100);
   std::vector<HeldTableBatch> placed;
   BagBatch batch = BatchOf({{1, 2}});
-  held.Place(&batch, &placed);
+  held.Place(AllTables, &batch, &placed);
   batch = BatchOf({{2}});
   batch.tables[0].table = 1;
-  held.Place(&batch, &placed);
+  held.Place(AllTables, &batch, &placed);
   EXPECT_THAT(placed[0].numbers, ElementsAre(0));
   EXPECT_EQ(placed[0].ranges[0].begin_new, 0u);
 }

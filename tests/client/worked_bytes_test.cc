@@ -24,6 +24,9 @@ constexpr uint64_t kEntries = kRows * kDim;
 // Of a frame: magic, version, layout and type; a byte each for size and kept; checksum. int8 frames say their block, too.
 constexpr uint64_t kHeader = 4 + 1 + 1 + 4;
 constexpr uint64_t kInt8Header = kHeader + 1;
+// Of steps: also the step, and the lowest multiple in a byte.
+constexpr uint64_t kStepsHeader = kInt8Header + 2 + 1;
+constexpr uint64_t kSectionSize = 1;
 // Differences of sorted keys 1, 2, 300 as varints.
 constexpr uint64_t kSortedKeys = 1 + 1 + 2;
 // At 75 % sparsity the threshold is the 9th smallest of 12 magnitudes: it and the three larger ones go. A bitmap is shorter than four gaps.
@@ -151,12 +154,37 @@ INSTANTIATE_TEST_SUITE_P(
                          Fp32(kSortedKeys),
                          {0, kBitmap, kKept * 4, kHeader},
                          Fp32(kSortedKeys)},
-                    // New rows go by key, whole; then by their numbers 0, 1, 2, a byte each, and what has moved past the threshold.
+                    // New rows go by key; that they are what they were at first is a bit each, in a section of two bytes. Then they go by
+                    // their numbers 0, 1, 2, a byte each, and what has moved past the threshold.
                     Case{"change",
                          "{lookup: {method: dct, scope: change, sparsity: 0.75, values: int8}, push: {method: none}}",
-                         kInt8Rows,
+                         {kSortedKeys, kSectionSize + 1, 0, 0},
                          kNonePush,
                          {3, kBitmap, kKept + 1, kInt8Header}},
+                    Case{"change_fp8",
+                         "{lookup: {method: dct, scope: change, sparsity: 0.75, values: fp8}, push: {method: none}}",
+                         {kSortedKeys, kSectionSize + 1, 0, 0},
+                         kNonePush,
+                         {3, kBitmap, kKept, kHeader}},
+                    // So few bytes do not shrink: numbers travel as they are in their section.
+                    Case{"change_packed",
+                         "{lookup: {method: dct, scope: change, sparsity: 0.75, values: int8, entropy: huffman}, push: {method: none}}",
+                         {kSortedKeys, kSectionSize + 1, 0, 0},
+                         kNonePush,
+                         {kSectionSize + 3, kBitmap, kKept + 1, kInt8Header}},
+                    // A code of a byte for each entry: so slow a link asks for the fewest bytes, and so few entries do not shrink.
+                    Case{"error_bounded",
+                         "{lookup: {method: error_bounded, error_bound: 0.003, classes: none, link_gbits: 0.000001}, push: {method: none}}",
+                         {kSortedKeys, 0, kEntries, kStepsHeader},
+                         kNonePush,
+                         {kSortedKeys, 0, kEntries, kStepsHeader}},
+                    Case{"lookup_of_its_own", "{lookup: {method: none, tables: [{name: C1, method: fp16}]}, push: {method: none}}", kHalves,
+                         kNonePush, kHalves},
+                    Case{"push_dct_fp8",
+                         "{lookup: {method: none}, push: {method: dct, sparsity: 0.75, values: fp8}}",
+                         Fp32(kSortedKeys),
+                         {0, kBitmap, kKept, kHeader},
+                         Fp32(kSortedKeys)},
                     // Beside the keys, each sample says how many keys its bag has and which. At 50 % the threshold of a sample is the 2nd
                     // smallest of its 4 entries, so 3 go. The push has neither keys nor mask.
                     Case{"sample",

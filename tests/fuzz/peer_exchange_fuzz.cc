@@ -24,7 +24,7 @@ void Contribute(const uint8_t* data, size_t size) {
     std::memcpy(&frame[end], &checksum, sizeof(checksum));
   }
   PeerExchange exchange;
-  exchange.Configure({kJobHash, 0, 1, {{3, compression::ValueType::kFp16}, {1000, compression::ValueType::kFp16}}});
+  exchange.Configure({kJobHash, 0, 1, false, {{3, compression::ValueType::kFp16}, {1000, compression::ValueType::kFp16}}});
   bool answered = false;
   exchange.Contribute(request, [&answered](const absl::Status& status, const ReduceReply& reply) {
     answered = true;

@@ -229,7 +229,9 @@ const BadJob kMeaningErrors[] = {
     {"compression: {lookup: {method: plain}, push: {method: none}}\n", {}, {"compression.push.method", "lookup and push together"}},
     {"compression: {push: {method: plain}}\n", {}, {"lookup and push together"}},
     {"compression: {lookup: {method: dct, scope: row}}\n", {}, {"compression.lookup.scope: row does not go with dct", "use change"}},
-    {"compression: {lookup: {method: topk}}\n", {}, {"compression.lookup.method: topk is for gradients", "int8_rowwise or dct"}},
+    {"compression: {lookup: {method: topk}}\n",
+     {},
+     {"compression.lookup.method: topk is for gradients", "int8_rowwise, error_bounded or dct"}},
     {"compression: {push: {method: int8_rowwise}}\n", {}, {"compression.push.method: int8_rowwise has no residual", "values: int8"}},
     {"compression: {push: {method: dgc}}\n", {}, {"compression.push.method: dgc is for dense layers"}},
     {"training: {staleness: 2}\ncompression: {lookup: {method: dct, scope: change}}\n", {}, {"change needs training.staleness 0, not 2"}},
@@ -245,10 +247,29 @@ const BadJob kMeaningErrors[] = {
     {"compression: {dense: {layers: [{name: top.0, sparsity: 1}]}}\n", {}, {"compression.dense.layers[0].sparsity: must be"}},
     {"compression: {dense: {method: none, layers: [{name: top.0, method: fp16}]}}\n",
      {},
-     {"compression.dense.layers: none sums all layers over Gloo"}},
+     {"compression.dense.layers: has no effect", "none and powersgd sum all layers over Gloo"}},
     {"compression: {push: {tables: [{name: C99, method: fp16}]}}\n", {}, {"compression.push.tables[0].name: unknown name 'C99'"}},
     {"compression: {push: {tables: [{name: C1, method: topk}]}}\n", {}, {"tables[0].method: topk is not for a single table"}},
-    {"compression: {lookup: {method: dct}, push: {tables: [{name: C1, method: fp16}]}}\n", {}, {"compression.push.tables"}},
+    {"compression: {lookup: {method: dct}, push: {tables: [{name: C1, method: fp16}]}}\n", {}, {"compression.push.tables: has no effect"}},
+    {"compression: {push: {tables: [{name: C1, sparsity: 0.9}]}}\n", {}, {"push.tables[0]: has no effect: it says what its edge says"}},
+    {"compression: {lookup: {error_bound: 0.1}}\n", {}, {"compression.lookup.error_bound: has no effect"}},
+    {"compression: {lookup: {link_gbits: 10}}\n", {}, {"compression.lookup.link_gbits: has no effect"}},
+    {"compression: {lookup: {method: error_bounded, error_bound: 0}}\n", {}, {"compression.lookup.error_bound: must be above 0"}},
+    {"compression: {lookup: {method: error_bounded, error_bound_start: 0.5}}\n", {}, {"error_bound_start: must be at least 1"}},
+    {"compression: {lookup: {method: error_bounded, entropy: huffman}}\n", {}, {"compression.lookup.entropy: has no effect"}},
+    {"compression: {lookup: {method: plain, entropy: huffman}, push: {method: plain}}\n",
+     {},
+     {"compression.lookup.entropy: has no effect"}},
+    {"compression: {dense: {method: powersgd, entropy: huffman}}\n", {}, {"compression.dense.entropy: has no effect"}},
+    {"compression: {push: {method: error_bounded}}\n", {}, {"compression.push.method: error_bounded has no residual"}},
+    {"compression: {lookup: {tables: [{name: C99, method: none}]}}\n", {}, {"compression.lookup.tables[0].name: unknown name 'C99'"}},
+    {"compression: {lookup: {tables: [{name: C1, method: dct}]}}\n", {}, {"lookup.tables[0].method: dct by table means changes"}},
+    {"compression: {lookup: {tables: [{name: C1, method: topk}]}}\n", {}, {"tables[0].method: topk is not for a single table"}},
+    {"compression: {lookup: {tables: [{name: C1, method: fp16}]}}\n", {}, {"it says what its edge says"}},
+    {"compression: {lookup: {method: dct, tables: [{name: C1, method: fp16}]}}\n", {}, {"lookup.tables: has no effect: scope sample"}},
+    {"compression: {lookup: {tables: [{name: C1, method: error_bounded, error_bound: 2}]}}\n",
+     {},
+     {"compression.lookup.tables[0].error_bound: must be above 0 and at most 1"}},
     {"model: {cuts: [{after: bottom.7}]}\n", {}, {"model.cuts[0].after: no layer 'bottom.7'", "bottom.0 to top.1"}},
     {"model: {cuts: [{after: top.2}]}\n", {}, {"no layer 'top.2' that a cut can follow"}},
     {"model: {cuts: [{after: top.0}, {after: top.0}]}\n", {}, {"model.cuts[1].after: 'top.0' is cut twice"}},
@@ -318,7 +339,7 @@ TEST(JobFileTest, EffectiveConfigurationRoundTrips) {
 }
 
 // A changed hash means that processes of the old and the new version refuse each other: bump base/limits.h kProtocolVersion with it.
-TEST(JobFileTest, HashIsGolden) { EXPECT_EQ(JobHash(MustParse(kMinimal)), 5104986867474626292u); }
+TEST(JobFileTest, HashIsGolden) { EXPECT_EQ(JobHash(MustParse(kMinimal)), 15161968475669686183u); }
 
 TEST(JobFileTest, HashSeesEverySettingButTheRunFolder) {
   const uint64_t hash = JobHash(MustParse(kMinimal));
@@ -390,6 +411,40 @@ TEST(JobFileTest, OverridesAreCompletedByTheirEdge) {
   EXPECT_EQ(DenseOfLayer(job.compression().dense(), "top.1").method(), Compression::METHOD_DCT);
   EXPECT_EQ(PushOfTable(job.compression().push(), "C3").method(), Compression::METHOD_DCT);
   EXPECT_EQ(PushOfTable(job.compression().push(), "C4").method(), Compression::METHOD_FP16);
+}
+
+TEST(JobFileTest, LookupsOfSingleTables) {
+  const Job job = MustParse(
+      "data: {train: [a.tsv]}\n"
+      "compression: {lookup: {method: dct, scope: change, values: int8, tables: [{name: C1, method: fp16},\n"
+      "  {name: C2, method: error_bounded, error_bound: 0.01}, {name: C3, sparsity: 0.5}]}}\n");
+  const Compression::Lookup& edge = job.compression().lookup();
+  EXPECT_EQ(edge.error_bound_start(), 2);
+  EXPECT_FALSE(edge.has_error_bound());
+  EXPECT_EQ(LookupOfTable(edge, "C1").method(), Compression::METHOD_FP16);
+  EXPECT_EQ(LookupOfTable(edge, "C1").scope(), Compression::SCOPE_ROW);
+  EXPECT_EQ(LookupOfTable(edge, "C2").error_bound(), 0.01);
+  EXPECT_EQ(LookupOfTable(edge, "C2").classes(), Compression::CLASSES_NONE);
+  EXPECT_EQ(LookupOfTable(edge, "C3").method(), Compression::METHOD_DCT);
+  EXPECT_EQ(LookupOfTable(edge, "C3").sparsity(), 0.5);
+  EXPECT_EQ(LookupOfTable(edge, "C3").values(), Compression::VALUES_INT8);
+  EXPECT_EQ(LookupOfTable(edge, "C4").sparsity(), 0.9);
+}
+
+// A grid over an edge's method takes with it what the file says for single tables and layers.
+TEST(JobFileTest, OverridesGoWithTheMethodThatReadsThem) {
+  const std::string text =
+      "data: {train: [a.tsv]}\n"
+      "compression: {lookup: {tables: [{name: C1, method: none}]}, dense: {layers: [{name: top.0, sparsity: 0.5}]},\n"
+      "  push: {tables: [{name: C3, method: fp16}]}}\n";
+  const absl::StatusOr<Job> none = ParseJob(text, "job.yaml", {"compression.dense.method=none"});
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(none->compression().dense().layers_size(), 0);
+  const absl::StatusOr<Job> plain = ParseJob(text, "job.yaml", {"compression.lookup.method=plain", "compression.push.method=plain"});
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->compression().lookup().tables_size() + plain->compression().push().tables_size(), 0);
+  const absl::StatusOr<Job> fp16 = ParseJob(text, "job.yaml", {"compression.dense.method=fp16", "compression.push.method=fp16"});
+  EXPECT_TRUE(fp16.ok()) << fp16.status();
 }
 
 }  // namespace

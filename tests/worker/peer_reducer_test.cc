@@ -257,7 +257,7 @@ TEST(PeerExchangeTest, RefusesBadContributions) {
   good.set_samples(5);
   ASSERT_TRUE(compression::EncodeDense({1, 2, 3}, compression::ValueType::kFp32, good.add_frames()).ok());
   EXPECT_EQ(contribute(good).code(), absl::StatusCode::kUnavailable) << "before it is configured";
-  exchange.Configure({kJobHash, 0, 1, {{3}}});
+  exchange.Configure({kJobHash, 0, 1, false, {{3}}});
 
   ReduceRequest bad = good;
   bad.set_job_hash(1);

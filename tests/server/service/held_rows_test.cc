@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compression/key_codec.h"
+#include "compression/packed_bytes.h"
 #include "compression/row_changes.h"
 #include "tests/server/service/requests.h"
 #include "tests/server/small_job.h"
@@ -62,18 +63,30 @@ class HeldRowsTest : public testing::Test {
     return Lookup(*plane_, request, &reply_);
   }
 
+  // So that rows are not what they were at first, and travel.
+  void Touch(const std::vector<Key>& keys) {
+    PushRequest request = PushOf(0);
+    *request.add_tables() = GradientsOf(0, std::vector<float>(keys.size() * 2, 0.5f));
+    *request.mutable_tables(0)->mutable_keys() = KeysOf(0, keys);
+    PushReply reply;
+    const absl::Status status = Push(*plane_, request, &reply);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
   std::unique_ptr<DataPlane> plane_ = MakePlane();
   LookupReply reply_;
 };
 
 TEST_F(HeldRowsTest, NewRowsTravelWholeAndLaterOnlyWhatChanged) {
-  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, {5, 9, 12})).ok());
+  Touch({5, 7, 9, 12});
+  ASSERT_TRUE(Ask(ChangesOf(1, {}, 0, {5, 9, 12})).ok());
   std::vector<float> held = Decode(reply_.tables(0).frame(), 6);
   EXPECT_EQ(held, RowsOf(*plane_, 0, {5, 9, 12}));
   EXPECT_EQ(reply_.tables(0).changes(), "");
-  PushTicket(0, {0, 0, 1, 0, 0, 0});  // key 9, its first entry
+  EXPECT_EQ(reply_.tables(0).initial_rows(), "");
+  PushTicket(1, {0, 0, 1, 0, 0, 0});  // key 9, its first entry
 
-  ASSERT_TRUE(Ask(ChangesOf(1, {0, 1}, 3, {7})).ok());
+  ASSERT_TRUE(Ask(ChangesOf(2, {0, 1}, 3, {7})).ok());
   EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->kept, 1u);
   std::vector<float> known(held.begin(), held.begin() + 4);
   ASSERT_TRUE(compression::DecodeRowChanges(reply_.tables(0).changes(), absl::MakeSpan(known)).ok());
@@ -81,9 +94,61 @@ TEST_F(HeldRowsTest, NewRowsTravelWholeAndLaterOnlyWhatChanged) {
   EXPECT_EQ(Decode(reply_.tables(0).frame(), 2), RowsOf(*plane_, 0, {7}));
   // The push of that lookup reaches the rows that the numbers stand for, in their order.
   const std::vector<float> before = RowsOf(*plane_, 0, {5, 9, 7});
-  PushTicket(1, {1, 0, 2, 0, 3, 0});
+  PushTicket(2, {1, 0, 2, 0, 3, 0});
   const std::vector<float> after = RowsOf(*plane_, 0, {5, 9, 7});
   for (size_t row = 0; row < 3; ++row) EXPECT_FLOAT_EQ(after[row * 2], before[row * 2] - static_cast<float>(row + 1));
+}
+
+// One bit each: the worker computes them.
+TEST_F(HeldRowsTest, RowsThatWereNeverUpdatedDoNotTravel) {
+  Touch({9});
+  for (const bool pack : {false, true}) {
+    LookupRequest request = ChangesOf(1, {}, 0, {5, 9, 12}, pack ? 2 : 1);
+    if (pack) request.set_entropy(Compression::ENTROPY_HUFFMAN);
+    ASSERT_TRUE(Ask(request).ok());
+    EXPECT_EQ(Decode(reply_.tables(0).frame(), 2), RowsOf(*plane_, 0, {9}));
+    EXPECT_EQ(*compression::ReadWholeSection(reply_.tables(0).initial_rows(), 1), std::string(1, 0b101));
+    EXPECT_EQ(reply_.tables(0).initial(), 2u);
+    PushTicket(1, {1, 0, 0, 0, 0, 0});
+    if (!pack) plane_ = MakePlane();
+    if (!pack) Touch({9});
+  }
+  // What the worker computed is what is compared with later.
+  LookupRequest request = ChangesOf(2, {0, 2}, 3, {}, 2);
+  ASSERT_TRUE(Ask(request).ok());
+  EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->kept, 1u);
+}
+
+TEST_F(HeldRowsTest, NumbersMayBePacked) {
+  std::vector<Key> added(200), numbers;
+  for (size_t i = 0; i < added.size(); ++i) added[i] = 3 * i;
+  for (Key number = 0; number < 200; number += 2) numbers.push_back(number);
+  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, added)).ok());
+  PushTicket(0, std::vector<float>(400, 1.0f));
+  LookupRequest request = ChangesOf(1, numbers, 200, {});
+  HeldRows* const held = request.mutable_tables(0)->mutable_held();
+  const std::string sorted = held->numbers();
+  std::string section;
+  compression::AppendSection({reinterpret_cast<const uint8_t*>(sorted.data()), sorted.size()}, &section);
+  EXPECT_LT(section.size(), sorted.size() / 2);
+  held->set_packed(true);
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("held.numbers: malformed section"));
+  held->set_numbers(section);
+  ASSERT_TRUE(Ask(request).ok());
+  EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->size, 200u);
+}
+
+// A table may be answered in its own way beside others.
+TEST_F(HeldRowsTest, ATableThatIsNotHeld) {
+  LookupRequest request = ChangesOf(0, {}, 0, {5});
+  request.mutable_tables(0)->clear_held();
+  request.mutable_tables(0)->mutable_reply()->set_reply(LookupRequest::REPLY_FP32);
+  ASSERT_TRUE(Ask(request).ok());
+  EXPECT_EQ(Decode(reply_.tables(0).frame(), 2), RowsOf(*plane_, 0, {5}));
+  request = ChangesOf(0, {}, 0, {5});
+  request.mutable_tables(0)->mutable_reply()->set_reply(LookupRequest::REPLY_FP32);
+  *request.add_tables() = KeysOf(1, {4});
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("table C1, held: its rows are not answered by changes"));
 }
 
 TEST_F(HeldRowsTest, TheSameLookupAgainGetsTheSameAnswer) {
@@ -98,13 +163,14 @@ TEST_F(HeldRowsTest, TheSameLookupAgainGetsTheSameAnswer) {
 }
 
 TEST_F(HeldRowsTest, ALaterGenerationForgetsTheOneBefore) {
-  ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, {5, 6})).ok());
-  PushTicket(0, {0, 0, 0, 0});
-  ASSERT_TRUE(Ask(ChangesOf(1, {}, 0, {6}, 2)).ok());
+  Touch({6});
+  ASSERT_TRUE(Ask(ChangesOf(1, {}, 0, {5, 6})).ok());
+  PushTicket(1, {0, 0, 0, 0});
+  ASSERT_TRUE(Ask(ChangesOf(2, {}, 0, {6}, 2)).ok());
   EXPECT_EQ(Decode(reply_.tables(0).frame(), 2), RowsOf(*plane_, 0, {6}));
-  PushTicket(1, {0, 0});
-  EXPECT_THAT(std::string(Ask(ChangesOf(2, {1}, 0, {}, 2)).message()), HasSubstr("table C1, held.numbers: this server knows no row 1"));
-  const absl::Status old = Ask(ChangesOf(2, {0}, 0, {}, 1));
+  PushTicket(2, {0, 0});
+  EXPECT_THAT(std::string(Ask(ChangesOf(3, {1}, 0, {}, 2)).message()), HasSubstr("table C1, held.numbers: this server knows no row 1"));
+  const absl::Status old = Ask(ChangesOf(3, {0}, 0, {}, 1));
   EXPECT_TRUE(absl::IsFailedPrecondition(old)) << old;
   EXPECT_THAT(std::string(old.message()), HasSubstr("held.generation"));
 }

@@ -1,11 +1,11 @@
-#include "server/initializer/row_initializer.h"
+#include "proto/row_initializer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace weir::server {
+namespace weir {
 namespace {
 
 std::unique_ptr<RowInitializer> Make(Initializer::Type type, double scale, uint64_t seed, uint32_t table) {
@@ -65,4 +65,4 @@ TEST(RowInitializerTest, RefusesNoType) {
 }
 
 }  // namespace
-}  // namespace weir::server
+}  // namespace weir

@@ -1,10 +1,10 @@
-#include "server/initializer/row_initializer.h"
+#include "proto/row_initializer.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 
-namespace weir::server {
+namespace weir {
 namespace {
 
 class UniformInitializer : public RowInitializer {
@@ -44,4 +44,4 @@ absl::StatusOr<std::unique_ptr<RowInitializer>> MakeRowInitializer(const Initial
   }
 }
 
-}  // namespace weir::server
+}  // namespace weir

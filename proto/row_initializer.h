@@ -1,7 +1,7 @@
-// Initial values of rows: a pure function of (seed, table, key), so that every server, at every time, gives a row the same start, and a
-// key without a row needs no memory.
-#ifndef WEIR_SERVER_INITIALIZER_ROW_INITIALIZER_H_
-#define WEIR_SERVER_INITIALIZER_ROW_INITIALIZER_H_
+// Initial values of rows: a pure function of (seed, table, key), so that every server and every client, at every time, gives a row the
+// same start: a key without a row needs no memory, and its row need not travel.
+#ifndef WEIR_PROTO_ROW_INITIALIZER_H_
+#define WEIR_PROTO_ROW_INITIALIZER_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "base/key.h"
 #include "proto/job.pb.h"
 
-namespace weir::server {
+namespace weir {
 
 // Immutable, thread-safe.
 class RowInitializer {
@@ -30,6 +30,6 @@ struct InitializerStream {
 // REQUIRES: scale is set. INVALID_ARGUMENT: no type.
 absl::StatusOr<std::unique_ptr<RowInitializer>> MakeRowInitializer(const Initializer& settings, InitializerStream stream);
 
-}  // namespace weir::server
+}  // namespace weir
 
-#endif  // WEIR_SERVER_INITIALIZER_ROW_INITIALIZER_H_
+#endif  // WEIR_PROTO_ROW_INITIALIZER_H_
