@@ -57,17 +57,19 @@ absl::Status BoundedRows::Round(absl::Span<const float> values, uint32_t width, 
   step_ = 0;
   lowest_ = 0;
   if (values.empty()) return absl::OkStatus();
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  const double largest = std::max(std::fabs(*low), std::fabs(*high));
+  const FloatRange range = RangeOf(values);
+  const double largest = std::max(std::fabs(range.low), std::fabs(range.high));
   // Rows of zeros are multiples of any step.
-  const float step = largest == 0 ? 1 : StepOf(bound, double{*high} - double{*low});
+  const float step = largest == 0 ? 1 : StepOf(bound, double{range.high} - double{range.low});
   if (step == 0 || largest / step >= kStepMultipleMax - 1 || largest + step > LargestValue(ValueType::kFp32)) return absl::OkStatus();
   step_ = step;
   multiples_.resize(values.size());
   MultiplesFromFloats(values, step, multiples_.data());
-  const auto [least, most] = std::minmax_element(multiples_.begin(), multiples_.end());
-  lowest_ = *least;
-  code_bytes_ = *most - *least < 256 ? 1 : 2;
+  // Rounding keeps the order.
+  int32_t ends[2];
+  MultiplesFromFloats({range.low, range.high}, step, ends);
+  lowest_ = ends[0];
+  code_bytes_ = ends[1] - ends[0] < 256 ? 1 : 2;
   codes_.resize(values.size() * code_bytes_);
   if (code_bytes_ == 1) {
     for (size_t i = 0; i < multiples_.size(); ++i) codes_[i] = static_cast<uint8_t>(multiples_[i] - lowest_);

@@ -32,6 +32,18 @@ Stream StreamOf(size_t size, int index) {
   return {std::min(size, each * index), std::min(size, each * (index + 1))};
 }
 
+std::array<uint32_t, kSymbols> CountsOf(absl::Span<const uint8_t> bytes) {
+  // Equal neighbours would wait for each other's count.
+  std::array<std::array<uint32_t, kSymbols>, 4> parts = {};
+  size_t i = 0;
+  for (; i + 4 <= bytes.size(); i += 4) {
+    for (size_t k = 0; k < 4; ++k) ++parts[k][bytes[i + k]];
+  }
+  for (; i < bytes.size(); ++i) ++parts[0][bytes[i]];
+  for (int symbol = 0; symbol < kSymbols; ++symbol) parts[0][symbol] += parts[1][symbol] + parts[2][symbol] + parts[3][symbol];
+  return parts[0];
+}
+
 // Lengths of a prefix code: of least weight, but none above kCodeBitsMax.
 Lengths CodeLengths(const std::array<uint32_t, kSymbols>& counts) {
   struct Node {
@@ -88,15 +100,17 @@ uint16_t Reversed(uint32_t code, int bits) {
   return static_cast<uint16_t>(reversed);
 }
 
-// Calls visit(symbol, first bit lowest code) in canonical order: by length, then by symbol.
+// Calls visit(symbol, code with its first bit lowest) for each symbol that occurs. Codes are canonical: in the order of their lengths, and of
+// symbols where these are equal.
 template <typename Visit>
 void ForEachCode(const Lengths& lengths, Visit visit) {
-  uint32_t code = 0;
-  for (int bits = 1; bits <= kCodeBitsMax; ++bits) {
-    for (int symbol = 0; symbol < kSymbols; ++symbol) {
-      if (lengths[symbol] == bits) visit(symbol, Reversed(code++, bits));
-    }
-    code <<= 1;
+  std::array<uint32_t, kCodeBitsMax + 2> next = {};  // by length
+  for (const uint8_t bits : lengths) ++next[bits + 1];
+  next[1] = 0;  // those that do not occur
+  for (int bits = 1; bits <= kCodeBitsMax; ++bits) next[bits + 1] = (next[bits + 1] + next[bits]) << 1;
+  for (int symbol = 0; symbol < kSymbols; ++symbol) {
+    const int bits = lengths[symbol];
+    if (bits > 0) visit(symbol, Reversed(next[bits]++, bits));
   }
 }
 
@@ -373,8 +387,7 @@ absl::Status ReadCoded(const Section& section, uint8_t* out) {
 void AppendSection(absl::Span<const uint8_t> bytes, std::string* out) {
   std::string coded;
   if (!bytes.empty()) {
-    std::array<uint32_t, kSymbols> counts = {};
-    for (const uint8_t byte : bytes) ++counts[byte];
+    const std::array<uint32_t, kSymbols> counts = CountsOf(bytes);
     const Lengths lengths = CodeLengths(counts);
     uint64_t bits = 0;
     for (int symbol = 0; symbol < kSymbols; ++symbol) bits += uint64_t{counts[symbol]} * lengths[symbol];

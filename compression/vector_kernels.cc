@@ -299,6 +299,24 @@ void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span
   }
 }
 
+FloatRange RangeOf(absl::Span<const float> values) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  FloatRange range = {values[0], values[0]};
+  size_t i = 0;
+  if (values.size() >= lanes) {
+    auto low = hn::LoadU(d, values.data()), high = low;
+    for (i = lanes; i + lanes <= values.size(); i += lanes) {
+      const auto next = hn::LoadU(d, &values[i]);
+      low = hn::Min(low, next);
+      high = hn::Max(high, next);
+    }
+    range = {hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high))};
+  }
+  for (; i < values.size(); ++i) range = {std::min(range.low, values[i]), std::max(range.high, values[i])};
+  return range;
+}
+
 void MinifloatsFromFloats(absl::Span<const float> values, uint8_t* minis) {
   const Floats d;
   const hn::RebindToUnsigned<Floats> du;
@@ -399,6 +417,7 @@ HWY_EXPORT(BrainsFromFloats);
 HWY_EXPORT(FloatsFromBrains);
 HWY_EXPORT(Int8FromFloats);
 HWY_EXPORT(FloatsFromInt8);
+HWY_EXPORT(RangeOf);
 HWY_EXPORT(MinifloatsFromFloats);
 HWY_EXPORT(FloatsFromMinifloats);
 HWY_EXPORT(MultiplesFromFloats);
@@ -439,6 +458,8 @@ void Int8FromFloats(absl::Span<const float> values, size_t block, uint8_t* bytes
 void FloatsFromInt8(const uint8_t* bytes, size_t block, size_t begin, absl::Span<float> values) {
   HWY_DYNAMIC_DISPATCH(FloatsFromInt8)(bytes, block, begin, values);
 }
+
+FloatRange RangeOf(absl::Span<const float> values) { return HWY_DYNAMIC_DISPATCH(RangeOf)(values); }
 
 void MinifloatsFromFloats(absl::Span<const float> values, uint8_t* minis) { HWY_DYNAMIC_DISPATCH(MinifloatsFromFloats)(values, minis); }
 

@@ -20,6 +20,13 @@ uint32_t MaxMagnitudeBits(absl::Span<const float> values);
 // out[i] = a[i] + b[i], and MaxMagnitudeBits of `out`. `out` may be a or b. REQUIRES: equal sizes.
 uint32_t AddInto(absl::Span<const float> a, absl::Span<const float> b, float* out);
 
+// The smallest and the largest. REQUIRES: at least one value; none is NaN.
+struct FloatRange {
+  float low = 0;
+  float high = 0;
+};
+FloatRange RangeOf(absl::Span<const float> values);
+
 // In double, in an order of summation that depends on the processor.
 double SumOfSquares(absl::Span<const float> values);
 

@@ -230,6 +230,17 @@ TEST_P(VectorKernelsTest, MinifloatsAreThoseOfTheScalarReference) {
   }
 }
 
+TEST_P(VectorKernelsTest, RangesAreThoseOfTheScalarReference) {
+  for (size_t length = 1; length < kLengths; ++length) {
+    for (const uint32_t seed : {1u, 2u}) {
+      const std::vector<float> values = NormalValues(length, seed + 10 * length);
+      const FloatRange range = RangeOf(values);
+      ASSERT_EQ(range.low, *std::min_element(values.begin(), values.end()));
+      ASSERT_EQ(range.high, *std::max_element(values.begin(), values.end()));
+    }
+  }
+}
+
 TEST_P(VectorKernelsTest, MultiplesAndCodes) {
   for (size_t length = 0; length < kLengths; ++length) {
     std::vector<float> values = NormalValues(length, 7);
