@@ -8,10 +8,16 @@
 #include "absl/strings/str_join.h"
 #include "base/grpc_endpoint.h"
 #include "base/status_macros.h"
+#include "compression/dct_layer.h"
 #include "compression/threshold.h"
 #include "compression/vector_kernels.h"
 
 namespace weir::worker {
+
+void PeerExchange::SetDensityFactor(double factor) {
+  MutexLock lock(&mu_);
+  density_factor_ = factor;
+}
 
 void PeerExchange::Configure(ExchangeOptions options) {
   MutexLock lock(&mu_);
@@ -97,13 +103,15 @@ absl::Status PeerExchange::SumPart(size_t part, SparseEntries* answer) {
     std::set_union(positions.begin(), positions.end(), entries.positions.begin(), entries.positions.end(), std::back_inserter(joined));
     positions.swap(joined);
   }
-  if (!options_.parts[part].whole) {
+  size_t allowed = sum.size();
+  const double sparsity = compression::RelaxedSparsity(1 - options_.parts[part].density, density_factor_);
+  if (sparsity * static_cast<double>(sum.size()) >= 1) {
     // Not all at once less than before: what is held back goes on draining when contributions end.
     const size_t others = std::max<size_t>(contributions_.size() - 1, 1);
-    const size_t allowed = std::max({(most * contributions_.size() + others - 1) / others, size_t{limits_[part]} / 2, size_t{1}});
-    limits_[part] = static_cast<uint32_t>(std::min(allowed, sum.size()));
-    if (held_back_[part] || positions.size() > limits_[part]) return TakeLargest(part, limits_[part], answer);
+    allowed = std::max({(most * contributions_.size() + others - 1) / others, size_t{limits_[part]} / 2, size_t{1}});
   }
+  limits_[part] = static_cast<uint32_t>(std::min(allowed, sum.size()));
+  if (held_back_[part] || positions.size() > limits_[part]) return TakeLargest(part, limits_[part], answer);
   for (const uint32_t position : positions) {
     answer->values.push_back(sum[position] + residuals_[part][position]);
     sum[position] = 0;

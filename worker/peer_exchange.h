@@ -27,7 +27,7 @@ namespace weir::worker {
 struct ExchangePart {
   uint32_t size = 0;  // entries
   compression::ValueType values = compression::ValueType::kFp32;
-  bool whole = false;  // workers drop nothing of it, nor does the owner
+  double density = 0;  // share of the entries that workers send; at 1 they drop nothing, nor does the owner
 };
 
 struct ExchangeOptions {
@@ -45,6 +45,9 @@ class PeerExchange final : public PeerService::CallbackService {
   using Done = std::function<void(const absl::Status&, const ReduceReply&)>;
 
   void Configure(ExchangeOptions options);
+  // Workers send `factor` times the share of entries that the options say, from the step on that is being gathered: a layer that so becomes
+  // whole is so for its owner, too.
+  void SetDensityFactor(double factor);
 
   // A contribution to this worker's slice, its own or a peer's. Contributions are added in rank order, so that every run gives the same
   // bits; what rounding loses of sums that do not travel as fp32, and what does not fit an answer, is kept here and added to the next
@@ -84,6 +87,7 @@ class PeerExchange final : public PeerService::CallbackService {
   CondVar changed_;
   ExchangeOptions options_ ABSL_GUARDED_BY(mu_);
   absl::Status state_ ABSL_GUARDED_BY(mu_) = absl::UnavailableError("this worker is still starting");
+  double density_factor_ ABSL_GUARDED_BY(mu_) = 1;
   int64_t step_ ABSL_GUARDED_BY(mu_) = 0;  // the step that is being gathered
   std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mu_);
   Waiters waiters_ ABSL_GUARDED_BY(mu_);

@@ -71,8 +71,8 @@ class PeerReducer final : public DenseReducer {
     exchange_options.pack = pack_;
     for (const Part& part : slices_[options_.rank].parts) {
       const Compression::Dense codec = DenseOfLayer(options_.codec, layers_[part.layer].name);
-      exchange_options.parts.push_back(
-          {part.end - part.begin, compression::ValuesOf(codec), compression::SendsWhole(codec, layers_[part.layer].size)});
+      const bool whole = compression::SendsWhole(codec, layers_[part.layer].size);
+      exchange_options.parts.push_back({part.end - part.begin, compression::ValuesOf(codec), whole ? 1 : 1 - codec.sparsity()});
     }
     exchange_->Configure(std::move(exchange_options));
     for (const std::string& peer : options_.peers) stubs_.push_back(PeerService::NewStub(OpenChannel(peer, Edge::kDense)));
@@ -94,6 +94,7 @@ class PeerReducer final : public DenseReducer {
 
   void SetDensityFactor(double factor) override {
     for (const auto& codec : codecs_) codec->SetDensityFactor(factor);
+    exchange_->SetDensityFactor(factor);
   }
 
   absl::Span<const float> HeldBack() override {

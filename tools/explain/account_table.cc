@@ -123,12 +123,12 @@ constexpr Advice kAdvice[] = {
     {"lookup", "keys", false, "compression.lookup.scope: change names rows that a worker holds by number"},
     {"lookup", "keys", true, "a larger training.batch_size names a row fewer times"},
     {"lookup", "values", false, "compression.lookup.method: int8_rowwise quarters them, scope: change sends only what has moved"},
-    {"lookup", "values", true, "compression.lookup.sparsity and values: int8 make them fewer and shorter"},
+    {"lookup", "values", true, "compression.lookup.sparsity, and values: fp8 with entropy: huffman make them fewer and shorter"},
     {"push", "values", false, "compression.push.method: dct keeps the largest and holds the rest back for later"},
-    {"push", "values", true, "compression.push.sparsity and values: int8 make them fewer and shorter"},
+    {"push", "values", true, "compression.push.sparsity, and values: fp8 with entropy: huffman make them fewer and shorter"},
     {"push", "keys", false, "only compression.push.method: plain sends keys; the others name the lookup"},
     {"dense", "values", false, "compression.dense.method: dct sends the largest of each layer"},
-    {"dense", "values", true, "compression.dense.sparsity and values: fp16 make them fewer and shorter"},
+    {"dense", "values", true, "compression.dense.sparsity, and values: fp8 with entropy: huffman make them fewer and shorter"},
     {"dense", "rest", false, "compression.dense.method: dct sends the largest of each layer"},
 };
 
