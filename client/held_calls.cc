@@ -18,6 +18,10 @@ namespace {
 // The first slot of the run that is new, or its end.
 uint32_t BeginNew(const HeldRun& run) { return std::clamp(run.held.ranges[run.server].begin_new, run.run.begin, run.run.end); }
 
+void EncodeSorted(absl::Span<const Key> keys, TableKeys::Coding coding, std::string* out) {
+  coding == TableKeys::CODING_SORTED_RICE ? compression::EncodeKeysRice(keys, out) : compression::EncodeKeysSorted(keys, out);
+}
+
 // New rows: those that the answer leaves out are computed from their keys.
 absl::Status ReadAdded(absl::Span<const Key> keys, const TableRows& answer, RowKind kind, absl::Span<float> rows) {
   if (answer.initial_rows().empty()) return compression::DecodeInto(answer.frame(), rows);
@@ -49,27 +53,20 @@ absl::Status ReadAdded(absl::Span<const Key> keys, const TableRows& answer, RowK
 
 }  // namespace
 
-void EncodeHeldRun(const HeldRun& run, bool pack, TableKeys* out) {
+void EncodeHeldRun(const HeldRun& run, TableKeys::Coding coding, TableKeys* out) {
   const HeldRange& range = run.held.ranges[run.server];
   const uint32_t begin_new = BeginNew(run);
   const absl::Span<const Key> added = absl::MakeConstSpan(run.batch.keys.keys).subspan(begin_new, run.run.end - begin_new);
   out->set_table(run.batch.table);
   out->set_count(static_cast<uint32_t>(added.size()));
-  out->set_coding(TableKeys::CODING_SORTED_DELTA);
-  compression::EncodeKeysSorted(added, out->mutable_keys());
+  out->set_coding(coding);
+  EncodeSorted(added, coding, out->mutable_keys());
   HeldRows* const held = out->mutable_held();
   held->set_generation(range.generation);
   held->set_first_new(added.empty() ? 0 : run.held.numbers[begin_new]);
   held->set_count(begin_new - run.run.begin);
   const std::vector<Key> numbers(run.held.numbers.begin() + run.run.begin, run.held.numbers.begin() + begin_new);
-  std::string sorted;
-  compression::EncodeKeysSorted(numbers, &sorted);
-  if (pack && !numbers.empty()) {
-    held->set_packed(true);
-    compression::AppendSection({reinterpret_cast<const uint8_t*>(sorted.data()), sorted.size()}, held->mutable_numbers());
-  } else {
-    held->set_numbers(std::move(sorted));
-  }
+  EncodeSorted(numbers, coding, held->mutable_numbers());
 }
 
 absl::Status ReadHeldRun(const HeldRun& run, const TableRows& answer, RowKind kind, absl::Span<float> rows, compression::DctStats* stats) {

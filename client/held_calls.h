@@ -22,8 +22,7 @@ struct HeldRun {
   KeyRun run;
 };
 
-// `pack`: numbers by the entropy stage.
-void EncodeHeldRun(const HeldRun& run, bool pack, TableKeys* out);
+void EncodeHeldRun(const HeldRun& run, TableKeys::Coding coding, TableKeys* out);
 
 struct RowKind {
   uint32_t dim = 0;

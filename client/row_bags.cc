@@ -304,6 +304,7 @@ RowMethod MethodFrom(const Compression& compression, uint32_t dim) {
   RowMethod method;
   method.key_bytes = sizeof(Key) + dim * sizeof(float);
   method.lookup_entropy = compression.lookup().entropy();
+  if (method.lookup_entropy == Compression::ENTROPY_HUFFMAN) method.coding = TableKeys::CODING_SORTED_RICE;
   method.pack_pushes = compression.push().entropy() == Compression::ENTROPY_HUFFMAN;
   if (compression.lookup().method() == Compression::METHOD_PLAIN) {
     method.sent = KeysSent::kEveryOccurrence;

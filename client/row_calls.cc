@@ -124,6 +124,8 @@ void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding co
   out->set_coding(coding);
   if (coding == TableKeys::CODING_RAW) {
     compression::EncodeKeysRaw(keys, out->mutable_keys());
+  } else if (coding == TableKeys::CODING_SORTED_RICE) {
+    compression::EncodeKeysRice(keys, out->mutable_keys());
   } else {
     compression::EncodeKeysSorted(keys, out->mutable_keys());
   }
@@ -143,7 +145,7 @@ absl::Status StartRowLookups(const ServerGroup& group, const RowStep& step, cons
     for (const KeyRun& run : part.runs) {
       TableKeys* const keys = request.add_tables();
       if (const HeldTableBatch* const held = step.HeldOf(run.batch)) {
-        EncodeHeldRun({step.tables[run.batch], *held, part.server, run}, answer.entropy == Compression::ENTROPY_HUFFMAN, keys);
+        EncodeHeldRun({step.tables[run.batch], *held, part.server, run}, step.coding, keys);
       } else {
         EncodeRun(step, run, keys);
       }

@@ -23,7 +23,7 @@ namespace weir::client {
 LookupRequest LookupOf(const ServerGroup& group, int64_t step, LookupRequest::Purpose purpose, const CallPart& part);
 PushRequest PushOf(const ServerGroup& group, int64_t step, uint32_t samples, const CallPart& part);
 
-// REQUIRES: strictly increasing keys for CODING_SORTED_DELTA.
+// REQUIRES: strictly increasing keys, but for CODING_RAW.
 void EncodeKeys(uint32_t table, absl::Span<const Key> keys, TableKeys::Coding coding, TableKeys* out);
 
 // The rows of one step: what is asked for and where it goes. All tables have the same width.

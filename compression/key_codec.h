@@ -1,4 +1,4 @@
-// Keys on the wire (compression/FORMAT.md): raw, or sorted with varint differences. Thread-safe (pure functions).
+// Keys on the wire (compression/FORMAT.md): raw, or sorted, their differences as varints or Rice codes. Thread-safe (pure functions).
 #ifndef WEIR_COMPRESSION_KEY_CODEC_H_
 #define WEIR_COMPRESSION_KEY_CODEC_H_
 
@@ -18,10 +18,15 @@ void EncodeKeysRaw(absl::Span<const Key> keys, std::string* out);
 // Appends the first key and each difference as varints. REQUIRES: strictly increasing.
 void EncodeKeysSorted(absl::Span<const Key> keys, std::string* out);
 
+// Appends the differences as Rice codes (R. F. Rice, "Some practical universal noiseless coding techniques", 1979) whose parameter follows
+// them: a key takes about two bits more than the logarithm of its distance to the one before. REQUIRES: strictly increasing.
+void EncodeKeysRice(absl::Span<const Key> keys, std::string* out);
+
 // Exactly `count` keys, which must take the whole string. INVALID_ARGUMENT otherwise, before memory for `count` is taken.
 absl::StatusOr<std::vector<Key>> DecodeKeysRaw(absl::string_view bytes, uint32_t count);
 // The same; also refuses keys that do not increase or pass 2^64.
 absl::StatusOr<std::vector<Key>> DecodeKeysSorted(absl::string_view bytes, uint32_t count);
+absl::StatusOr<std::vector<Key>> DecodeKeysRice(absl::string_view bytes, uint32_t count);
 
 // Appends unsigned varints (7 bits a byte, low first).
 void EncodeVarints(absl::Span<const uint32_t> numbers, std::string* out);

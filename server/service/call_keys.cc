@@ -14,6 +14,8 @@ absl::StatusOr<std::vector<Key>> Decode(const TableKeys& keys) {
   switch (keys.coding()) {
     case TableKeys::CODING_RAW:
       return compression::DecodeKeysRaw(keys.keys(), keys.count());
+    case TableKeys::CODING_SORTED_RICE:
+      return compression::DecodeKeysRice(keys.keys(), keys.count());
     case TableKeys::CODING_SORTED_DELTA:
       return compression::DecodeKeysSorted(keys.keys(), keys.count());
     default:
@@ -34,7 +36,7 @@ absl::StatusOr<CallKeys> DecodeCallKeys(const TableKeys& keys, const TableRegist
   absl::StatusOr<std::vector<Key>> list = Decode(keys);
   if (!list.ok()) return absl::InvalidArgumentError(absl::StrCat("table ", name, ", keys: ", list.status().message()));
   decoded.keys = *std::move(list);
-  decoded.distinct = keys.coding() == TableKeys::CODING_SORTED_DELTA || decoded.keys.size() < 2;
+  decoded.distinct = keys.coding() != TableKeys::CODING_RAW || decoded.keys.size() < 2;
   return decoded;
 }
 

@@ -11,13 +11,8 @@
 #include "compression/row_changes.h"
 
 namespace weir::server {
-namespace {
 
-constexpr uint64_t kNumberBytesMax = 5;  // of a varint of 32 bits
-
-}  // namespace
-
-absl::StatusOr<HeldNumbers> DecodeHeldNumbers(const HeldRows& held, uint64_t new_rows, uint64_t rows_max) {
+absl::StatusOr<HeldNumbers> DecodeHeldNumbers(const HeldRows& held, TableKeys::Coding coding, uint64_t new_rows, uint64_t rows_max) {
   if (held.count() > rows_max || held.first_new() + new_rows > rows_max) {
     return absl::InvalidArgumentError(absl::StrCat("held: ", held.count(), " rows and ", new_rows, " new ones from number ",
                                                    held.first_new(), "; a worker holds at most ", rows_max,
@@ -26,13 +21,9 @@ absl::StatusOr<HeldNumbers> DecodeHeldNumbers(const HeldRows& held, uint64_t new
   HeldNumbers decoded;
   decoded.generation = held.generation();
   decoded.first_new = held.first_new();
-  std::string unpacked;
-  if (held.packed()) {
-    absl::StatusOr<std::string> section = compression::ReadWholeSection(held.numbers(), uint64_t{held.count()} * kNumberBytesMax);
-    if (!section.ok()) return absl::InvalidArgumentError(absl::StrCat("held.numbers: ", section.status().message()));
-    unpacked = *std::move(section);
-  }
-  const absl::StatusOr<std::vector<Key>> numbers = compression::DecodeKeysSorted(held.packed() ? unpacked : held.numbers(), held.count());
+  const absl::StatusOr<std::vector<Key>> numbers = coding == TableKeys::CODING_SORTED_RICE
+                                                       ? compression::DecodeKeysRice(held.numbers(), held.count())
+                                                       : compression::DecodeKeysSorted(held.numbers(), held.count());
   if (!numbers.ok()) return absl::InvalidArgumentError(absl::StrCat("held.numbers: ", numbers.status().message()));
   if (!numbers->empty() && numbers->back() >= rows_max) {
     return absl::InvalidArgumentError(absl::StrCat("held.numbers: ", numbers->back(), ", at most ", rows_max - 1));

@@ -25,7 +25,7 @@ struct HeldNumbers {
 };
 
 // INVALID_ARGUMENT, naming the field: bytes that do not hold `count` increasing numbers, or more of them or of new rows than `rows_max`.
-absl::StatusOr<HeldNumbers> DecodeHeldNumbers(const HeldRows& held, uint64_t new_rows, uint64_t rows_max);
+absl::StatusOr<HeldNumbers> DecodeHeldNumbers(const HeldRows& held, TableKeys::Coding coding, uint64_t new_rows, uint64_t rows_max);
 
 // What one worker holds of one table. Guarded by its worker's lock.
 class WorkerTable {

@@ -202,7 +202,7 @@ absl::Status LookupHandler::DecodeHeld(const LookupRequest& request, Lookup* loo
       return absl::InvalidArgumentError(absl::StrCat("table ", keys.table->spec().name, ", held: ", held.count(), " rows with ",
                                                      keys.keys.size(), " keys in one call, at most ", kKeysPerTableCallMax));
     }
-    absl::StatusOr<HeldNumbers> numbers = DecodeHeldNumbers(held, keys.keys.size(), options_.held_rows_max);
+    absl::StatusOr<HeldNumbers> numbers = DecodeHeldNumbers(held, request.tables(i).coding(), keys.keys.size(), options_.held_rows_max);
     if (!numbers.ok()) {
       return absl::Status(numbers.status().code(), absl::StrCat("table ", keys.table->spec().name, ", ", numbers.status().message()));
     }

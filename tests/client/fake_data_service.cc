@@ -71,6 +71,8 @@ absl::StatusOr<FakeDataService::TableOf> FakeDataService::ReadKeys(const TableKe
   TableOf read{keys.table(), {}};
   if (keys.coding() == TableKeys::CODING_RAW) {
     WEIR_ASSIGN_OR_RETURN(read.keys, compression::DecodeKeysRaw(keys.keys(), keys.count()));
+  } else if (keys.coding() == TableKeys::CODING_SORTED_RICE) {
+    WEIR_ASSIGN_OR_RETURN(read.keys, compression::DecodeKeysRice(keys.keys(), keys.count()));
   } else {
     WEIR_ASSIGN_OR_RETURN(read.keys, compression::DecodeKeysSorted(keys.keys(), keys.count()));
   }

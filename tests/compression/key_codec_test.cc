@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -41,6 +42,43 @@ TEST(KeyCodecTest, RawKeysKeepOrderAndDuplicates) {
   EXPECT_EQ(bytes.substr(33), absl::HexStringToBytes("0807060504030201"));
   EXPECT_EQ(*DecodeKeysRaw(bytes.substr(1), 5), keys);
   EXPECT_EQ(DecodeKeysRaw("", 0)->size(), 0);
+}
+
+TEST(KeyCodecTest, RiceRoundTrips) {
+  for (const std::vector<Key>& keys : {PowersAndNeighbours(), RandomSortedKeys(5000, 64, 1), RandomSortedKeys(5000, 13, 2), RandomSortedKeys(40, 64, 3),
+                                       RandomSortedKeys(300, 20, 4), {}, {0}, {UINT64_MAX}, {0, UINT64_MAX}, {0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
+    std::string bytes;
+    EncodeKeysRice(keys, &bytes);
+    const auto decoded = DecodeKeysRice(bytes, static_cast<uint32_t>(keys.size()));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(*decoded, keys);
+    EXPECT_FALSE(DecodeKeysRice(bytes + '\0', static_cast<uint32_t>(keys.size())).ok());
+    EXPECT_FALSE(DecodeKeysRice(bytes, static_cast<uint32_t>(keys.size() + 100)).ok());
+    for (size_t cut = 0; cut < bytes.size(); cut += 1 + bytes.size() / 50) {
+      EXPECT_FALSE(DecodeKeysRice(bytes.substr(0, cut), static_cast<uint32_t>(keys.size())).ok()) << cut;
+    }
+  }
+}
+
+// Keys that lie at random: the logarithm of their mean distance and about 1.5 bits; a varint rounds up to 7 bits.
+TEST(KeyCodecTest, RiceTakesFewBits) {
+  for (const int bits : {13, 20, 64}) {
+    const std::vector<Key> keys = RandomSortedKeys(500, bits, 5);
+    std::string rice, varints;
+    EncodeKeysRice(keys, &rice);
+    EncodeKeysSorted(keys, &varints);
+    const double mean_bits = bits - std::log2(static_cast<double>(keys.size()));
+    EXPECT_LT(8.0 * static_cast<double>(rice.size()) / static_cast<double>(keys.size()), mean_bits + 1.8) << bits;
+    EXPECT_LT(static_cast<double>(rice.size()), 0.95 * static_cast<double>(varints.size())) << bits;
+  }
+}
+
+TEST(KeyCodecTest, RiceCodesInBytes) {
+  std::string bytes;
+  // The mean is 6 / 3 = 2, of two bits; s = 32, so that one bit goes as it is: the gap 1 is 0 1. Then s = 32 + 1 - 2 = 31 and none does: the gap
+  // 2 is 110. Then s = 31 + 2 - 1 = 32: the gap 1 is 0 1. From the lowest bit: 01 110 01.
+  EncodeKeysRice(std::vector<Key>{1, 4, 6}, &bytes);
+  EXPECT_EQ(bytes, absl::HexStringToBytes("024e"));
 }
 
 TEST(KeyCodecTest, SortedKeysInBytes) {

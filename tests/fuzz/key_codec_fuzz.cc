@@ -23,6 +23,15 @@ void CheckSorted(absl::string_view bytes, uint32_t count) {
   Demand(again == bytes);
 }
 
+void CheckRice(absl::string_view bytes, uint32_t count) {
+  const auto keys = DecodeKeysRice(bytes, count);
+  if (!keys.ok()) return;
+  Demand(keys->size() == count && std::adjacent_find(keys->begin(), keys->end(), std::greater_equal<>()) == keys->end());
+  std::string again;
+  EncodeKeysRice(*keys, &again);
+  Demand(again == bytes);
+}
+
 void CheckRaw(absl::string_view bytes, uint32_t count) {
   const auto keys = DecodeKeysRaw(bytes, count);
   Demand(keys.ok() == (bytes.size() == uint64_t{count} * 8));
@@ -49,6 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint32_t ends = static_cast<uint32_t>(std::count_if(bytes.begin(), bytes.end(), [](char byte) { return (byte & 0x80) == 0; }));
   for (const uint32_t count : {ends, ends + data[0] - 128u, static_cast<uint32_t>(bytes.size() / 8), uint32_t{data[0]} << 24}) {
     weir::compression::CheckSorted(bytes, count);
+    weir::compression::CheckRice(bytes, count);
     weir::compression::CheckRaw(bytes, count);
     weir::compression::CheckVarints(bytes, count);
   }

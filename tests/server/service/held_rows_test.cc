@@ -119,23 +119,24 @@ TEST_F(HeldRowsTest, RowsThatWereNeverUpdatedDoNotTravel) {
   EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->kept, 1u);
 }
 
-TEST_F(HeldRowsTest, NumbersMayBePacked) {
+TEST_F(HeldRowsTest, NumbersAreInTheCodingOfTheKeys) {
   std::vector<Key> added(200), numbers;
   for (size_t i = 0; i < added.size(); ++i) added[i] = 3 * i;
   for (Key number = 0; number < 200; number += 2) numbers.push_back(number);
   ASSERT_TRUE(Ask(ChangesOf(0, {}, 0, added)).ok());
   PushTicket(0, std::vector<float>(400, 1.0f));
-  LookupRequest request = ChangesOf(1, numbers, 200, {});
-  HeldRows* const held = request.mutable_tables(0)->mutable_held();
-  const std::string sorted = held->numbers();
-  std::string section;
-  compression::AppendSection({reinterpret_cast<const uint8_t*>(sorted.data()), sorted.size()}, &section);
-  EXPECT_LT(section.size(), sorted.size() / 2);
-  held->set_packed(true);
-  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("held.numbers: malformed section"));
-  held->set_numbers(section);
+  LookupRequest request = ChangesOf(1, numbers, 200, {1001});
+  TableKeys* const keys = request.mutable_tables(0);
+  keys->set_coding(TableKeys::CODING_SORTED_RICE);
+  keys->clear_keys();
+  compression::EncodeKeysRice({1001}, keys->mutable_keys());
+  EXPECT_THAT(std::string(Ask(request).message()), HasSubstr("held.numbers"));
+  keys->mutable_held()->clear_numbers();
+  compression::EncodeKeysRice(numbers, keys->mutable_held()->mutable_numbers());
+  EXPECT_LT(keys->held().numbers().size(), 40u);
   ASSERT_TRUE(Ask(request).ok());
   EXPECT_EQ(compression::DecodeHeader(reply_.tables(0).changes())->size, 200u);
+  EXPECT_EQ(reply_.tables(0).initial(), 1u);
 }
 
 // A table may be answered in its own way beside others.
