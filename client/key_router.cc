@@ -1,24 +1,17 @@
 #include "client/key_router.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <utility>
+
+#include "absl/numeric/bits.h"
 
 namespace weir::client {
 namespace {
 
-constexpr uint32_t kRadixBits = 8;
-constexpr uint32_t kRadix = 1u << kRadixBits;
-constexpr uint32_t kKeyDigits = 64 / kRadixBits;
-// Below this a comparison sort is faster than the histograms of a radix sort.
-constexpr size_t kRadixEntriesMin = 128;
-
-size_t BucketsFor(size_t keys) {
-  size_t buckets = 16;
-  while (buckets < 2 * keys) buckets *= 2;
-  return buckets;
-}
+// Ranges of this many and fewer are left to a comparison sort.
+constexpr size_t kComparedMax = 32;
+constexpr uint32_t kSpreadBitsMax = 16;  // the starts of more ranges than that would leave the second-level cache
 
 }  // namespace
 
@@ -29,46 +22,40 @@ KeyRouter::KeyRouter(ShardMap map) : map_(map), server_of_shard_(map.shard_count
 }
 
 void KeyRouter::FindDistinct(uint32_t table, absl::Span<const Key> keys, std::vector<uint32_t>* id_of) {
-  const size_t mask = BucketsFor(keys.size()) - 1;
-  buckets_.assign(mask + 1, 0);
+  index_.Start(keys.size());
   entries_.clear();
   entries_.reserve(keys.size());
   id_of->resize(keys.size());
   uint32_t* const ids = id_of->data();
   for (size_t i = 0; i < keys.size(); ++i) {
-    const Key key = keys[i];
-    // The shard is the hash modulo a small number; the bucket takes the high half, so that the two do not go together.
-    const uint64_t hash = Mix64(table, key);
-    size_t bucket = (hash >> 32) & mask;
-    while (buckets_[bucket] != 0 && entries_[buckets_[bucket] - 1].key != key) bucket = (bucket + 1) & mask;
-    if (buckets_[bucket] == 0) {
-      const uint32_t shard = static_cast<uint32_t>(hash % map_.shard_count);
-      entries_.push_back({key, static_cast<uint32_t>(entries_.size()), server_of_shard_[shard]});
-      buckets_[bucket] = static_cast<uint32_t>(entries_.size());
-    }
-    ids[i] = buckets_[bucket] - 1;
+    // The shard is the hash modulo a small number; the index takes the high half, so that the two do not go together.
+    const uint64_t hash = Mix64(table, keys[i]);
+    ids[i] = index_.Number(keys[i], hash);
+    if (ids[i] < entries_.size()) continue;
+    entries_.push_back({keys[i], ids[i], server_of_shard_[static_cast<uint32_t>(hash % map_.shard_count)]});
   }
 }
 
+// Spreads the entries over about as many ranges as there are, by their first digits, and sorts these: keys that are hashes lie evenly, so
+// that a range has one or two. Ranges that get many are sorted by comparison.
 void KeyRouter::SortEntriesByKey() {
-  if (entries_.size() < kRadixEntriesMin) {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
-    return;
-  }
-  std::array<std::array<uint32_t, kRadix>, kKeyDigits> counts = {};
-  for (const Entry& entry : entries_) {
-    for (uint32_t digit = 0; digit < kKeyDigits; ++digit) ++counts[digit][(entry.key >> (digit * kRadixBits)) & (kRadix - 1)];
-  }
+  const auto by_key = [](const Entry& a, const Entry& b) { return a.key < b.key; };
+  if (entries_.size() <= kComparedMax) return std::sort(entries_.begin(), entries_.end(), by_key);
+  Key all = 0;
+  for (const Entry& entry : entries_) all |= entry.key;
+  const auto key_bits = static_cast<uint32_t>(absl::bit_width(all));
+  const auto spread_bits = std::min({key_bits, static_cast<uint32_t>(absl::bit_width(entries_.size())), kSpreadBitsMax});
+  const uint32_t shift = key_bits - spread_bits;
+  starts_.assign((size_t{1} << spread_bits) + 1, 0);
+  for (const Entry& entry : entries_) ++starts_[(entry.key >> shift) + 1];
+  for (size_t range = 1; range < starts_.size(); ++range) starts_[range] += starts_[range - 1];
   scratch_.resize(entries_.size());
-  for (uint32_t digit = 0; digit < kKeyDigits; ++digit) {
-    const uint32_t shift = digit * kRadixBits;
-    std::array<uint32_t, kRadix>& starts = counts[digit];
-    // Small keys share their high digits: nothing to order there.
-    if (starts[(entries_[0].key >> shift) & (kRadix - 1)] == entries_.size()) continue;
-    uint32_t start = 0;
-    for (uint32_t& count : starts) start += std::exchange(count, start);
-    for (const Entry& entry : entries_) scratch_[starts[(entry.key >> shift) & (kRadix - 1)]++] = entry;
-    entries_.swap(scratch_);
+  for (const Entry& entry : entries_) scratch_[starts_[entry.key >> shift]++] = entry;
+  entries_.swap(scratch_);
+  // Each start has moved to its end.
+  uint32_t begin = 0;
+  for (size_t range = 0; range + 1 < starts_.size(); begin = starts_[range++]) {
+    if (starts_[range] - begin > 1) std::sort(entries_.begin() + begin, entries_.begin() + starts_[range], by_key);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "base/key.h"
+#include "base/key_index.h"
 
 namespace weir::client {
 
@@ -32,8 +33,8 @@ class KeyRouter {
  public:
   explicit KeyRouter(ShardMap map);
 
-  // One slot for each distinct key, strictly increasing within a server. Linear in the number of keys: hashing finds the distinct ones,
-  // a radix sort orders them. REQUIRES: fewer than 2^31 keys. Replaces `out`, whose memory is reused.
+  // One slot for each distinct key, strictly increasing within a server. Linear in the number of keys where these lie evenly (hashes, dense
+  // numbers): hashing finds the distinct ones, their first digits nearly order them. REQUIRES: fewer than 2^31 keys. Replaces `out`, whose memory is reused.
   void RouteUnique(uint32_t table, absl::Span<const Key> keys, RoutedKeys* out);
 
   // One slot for each position: duplicates stay, in their order.
@@ -55,8 +56,9 @@ class KeyRouter {
 
   const ShardMap map_;
   std::vector<uint32_t> server_of_shard_;
-  std::vector<uint32_t> buckets_;  // hash table over entries_: id + 1, 0: free
-  std::vector<Entry> entries_;
+  KeyIndex index_;
+  std::vector<Entry> entries_;  // by the index's numbers, then in order
+  std::vector<uint32_t> starts_;
   std::vector<Entry> scratch_;
   std::vector<uint32_t> slot_of_id_;
   std::vector<uint32_t> counts_;

@@ -46,15 +46,17 @@ void SetReply(const RowReply& reply, TableReply* own) {
   own->set_count_distinct(reply.count_distinct);
 }
 
-const RowReply& MostFrequent(absl::Span<const RowReply> replies) {
+RowReply MostFrequent(absl::Span<const RowReply> replies) {
   size_t best = 0;
   ptrdiff_t best_count = 0;
   for (size_t i = 0; i < replies.size(); ++i) {
     const ptrdiff_t count =
         std::count_if(replies.begin() + i, replies.end(), [&](const RowReply& reply) { return SameReply(reply, replies[i]); });
-    if (count > best_count && !replies[i].count_distinct) best = i, best_count = count;
+    if (count > best_count) best = i, best_count = count;
   }
-  return replies[best];
+  RowReply reply = replies[best];
+  reply.count_distinct = false;  // a call cannot ask for it, its tables can
+  return reply;
 }
 
 absl::Status ReadPart(const ServerGroup& group, const RowStep& step, const CallPart& part, const LookupReply& reply, absl::Span<float> rows,

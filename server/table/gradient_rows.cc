@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/key_index.h"
 
 namespace weir::server {
 namespace {
@@ -52,23 +52,24 @@ GradientRows SumByKey(uint32_t dim, absl::Span<const GradientRows* const> parts,
   GradientRows sum;
   sum.table = parts.empty() ? 0 : parts[0]->table;
   sum.distinct = true;
-  sum.keys.reserve(keys_max);
   sum.gradients.reserve(keys_max * dim);
-  absl::flat_hash_map<Key, uint32_t> row_of_key;
-  row_of_key.reserve(keys_max);
+  uint32_t rows = 0;
+  KeyIndex index;
+  index.Start(keys_max);
   for (const GradientRows* part : parts) {
     for (size_t i = 0; i < part->keys.size(); ++i) {
       const float* const gradient = part->gradients.data() + i * dim;
-      const auto [it, is_new] = row_of_key.try_emplace(part->keys[i], static_cast<uint32_t>(sum.keys.size()));
-      if (is_new) {
-        sum.keys.push_back(part->keys[i]);
+      const uint32_t row = index.Number(part->keys[i], Mix64(part->keys[i]));
+      if (row == rows) {
         sum.gradients.insert(sum.gradients.end(), gradient, gradient + dim);
+        ++rows;
         continue;
       }
-      float* const total = sum.gradients.data() + size_t{it->second} * dim;
+      float* const total = sum.gradients.data() + size_t{row} * dim;
       for (uint32_t d = 0; d < dim; ++d) total[d] += gradient[d];
     }
   }
+  sum.keys = index.keys();
   DropUnusableRows(dim, &sum, not_finite);
   return sum;
 }

@@ -1,6 +1,7 @@
 #include "client/embedding_bags.h"
 
 #include <cmath>
+#include <map>
 #include <ostream>
 #include <random>
 #include <string>
@@ -202,6 +203,30 @@ INSTANTIATE_TEST_SUITE_P(Methods, MethodTest,
                          [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 // Sends zero gradients for the same rows until every residual has left; what then lies on the servers is all that was ever pushed.
+// What servers count of a table decides on its bound (client/lookup_policy.h), in a job whose tables are all alike at first.
+TEST(ErrorBoundedTest, TablesGetTheirClass) {
+  FakeCluster cluster(2, kTables);
+  const std::unique_ptr<Client> client = Client::Connect(cluster.options()).value();
+  Compression compression;
+  compression.mutable_lookup()->set_method(Compression::METHOD_ERROR_BOUNDED);
+  compression.mutable_lookup()->set_error_bound(0.03);
+  compression.mutable_lookup()->set_classes(Compression::CLASSES_MEASURED);
+  compression.mutable_push()->set_method(Compression::METHOD_NONE);
+  const std::unique_ptr<EmbeddingBags> bags = EmbeddingBags::Create(client.get(), {kDim, compression}).value();
+  std::mt19937_64 random(12);
+  const std::vector<FeatureKeys> features = DrawFeatures(40, &random);
+  const std::vector<float> gradient(40 * features.size() * kDim, 0.0f);
+  std::vector<float> pooled;
+  for (int64_t step = 0; step < 66; ++step) {
+    ASSERT_TRUE(TrainStep(step, features, 40, gradient, bags.get(), &pooled).ok());
+    const std::map<uint32_t, double> bounds = cluster.counts().error_bounds;
+    ASSERT_GT(bounds.size(), 1u);
+    for (const auto& [table, bound] : bounds) {
+      EXPECT_NEAR(bound, step <= 48 ? 0.03 : table % 2 == 0 ? 0.01 : 0.05, 1e-12) << "table " << table << " at step " << step;
+    }
+  }
+}
+
 void Drain(int64_t step, const std::vector<FeatureKeys>& features, uint32_t samples, EmbeddingBags* bags) {
   const std::vector<float> zeros(samples * features.size() * kDim, 0.0f);
   std::vector<float> pooled;

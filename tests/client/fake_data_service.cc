@@ -136,6 +136,10 @@ absl::Status FakeDataService::LookupLocked(const LookupRequest& request, LookupR
 }
 
 absl::Status FakeDataService::AnswerRows(const LookupRequest& request, const Ticket& ticket, LookupReply* reply) {
+  for (const TableKeys& table : request.tables()) {
+    const double bound = table.has_reply() ? table.reply().error_bound() : request.error_bound();
+    if (bound > 0) counts_.error_bounds[table.table()] = bound;
+  }
   compression::ValueType type = compression::ValueType::kFp32;
   if (request.reply() == LookupRequest::REPLY_FP16) type = compression::ValueType::kFp16;
   if (request.reply() == LookupRequest::REPLY_BF16) type = compression::ValueType::kBf16;
@@ -148,6 +152,11 @@ absl::Status FakeDataService::AnswerRows(const LookupRequest& request, const Tic
       const std::vector<float> row = Row(table.table, key);
       values.insert(values.end(), row.begin(), row.end());
       if (rows_.count({table.table, key}) == 0) answer->set_initial(answer->initial() + 1);
+    }
+    if (const TableKeys& asked = request.tables(reply->tables_size() - 1); asked.reply().count_distinct()) {
+      // Rows of even tables become equal to each other.
+      answer->set_distinct(100);
+      answer->set_distinct_sent(table.table % 2 == 0 ? 50 : 100);
     }
     WEIR_RETURN_IF_ERROR(compression::EncodeDense(values, type, answer->mutable_frame(),
                                                   std::max<size_t>(1, values.size() / std::max<size_t>(1, table.keys.size()))));
@@ -334,6 +343,7 @@ FakeCounts FakeCluster::counts() const {
     sum.keys_looked_up += one.keys_looked_up;
     sum.parts_max = std::max(sum.parts_max, one.parts_max);
     sum.frame_bytes_max = std::max(sum.frame_bytes_max, one.frame_bytes_max);
+    sum.error_bounds.insert(one.error_bounds.begin(), one.error_bounds.end());
   }
   return sum;
 }
