@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What compression is worth on a network: one job on hosts with limited links, by codec settings. Needs root (network namespaces).
 
-    tools/slow_network.py --data FILE [--rates 100mbit,1gbit] [--shapes 1x2,2x4] [--arms plain,fp16,default,change]
+    tools/slow_network.py --data FILE [--rates 100mbit,1gbit] [--shapes 1x2,2x4] [--arms plain,fp16,default,change,frugal]
                           [--rows 1000000] [--test-rows 100000] [--target 0.52] [--out TABLE.md]
 
 Every process of a job gets a host of its own (tools/netlab): the coordinator, servers x workers of --shapes. A rate bounds what each host sends.
@@ -119,7 +119,7 @@ def main():
     parser.add_argument("--data", required=True, help="Criteo TSV; the last --test-rows rows are held out")
     parser.add_argument("--rates", default="100mbit,1gbit")
     parser.add_argument("--shapes", default="1x2,2x4", help="servers x workers")
-    parser.add_argument("--arms", default="plain,fp16,default,change", help="names of tools/quality_table.py")
+    parser.add_argument("--arms", default="plain,fp16,default,change,frugal", help="names of tools/quality_table.py")
     parser.add_argument("--rows", type=int, default=1_000_000, help="to train on")
     parser.add_argument("--test-rows", type=int, default=100_000)
     parser.add_argument("--target", type=float, default=0.52, help="training log-loss")
