@@ -163,7 +163,7 @@ constexpr Setting kSettings[] = {
     {"compression.lookup.error_bound", "0.03", WithEdgeErrorBound},
     {"compression.lookup.error_bound_start", "2", WithErrorBound},
     {"compression.lookup.error_bound_steps", "65536", WithErrorBound},
-    {"compression.lookup.classes", "measured", WithEdgeErrorBound},
+    {"compression.lookup.classes", "none", WithEdgeErrorBound},
     {"compression.lookup.link_gbits", "1", WithErrorBound},
     {"compression.lookup.entropy", "none", WithPackedLookups},
     {"compression.lookup.warmup_steps", "0", WithChanges},

@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
                          {kRiceNumbers, kBitmap, kKept + 1, kInt8Header}},
                     // A code of a byte for each entry: so slow a link asks for the fewest bytes, and so few entries do not shrink.
                     Case{"error_bounded",
-                         "{lookup: {method: error_bounded, error_bound: 0.003, classes: none, link_gbits: 0.000001}, push: {method: none}}",
+                         "{lookup: {method: error_bounded, error_bound: 0.003, link_gbits: 0.000001}, push: {method: none}}",
                          {kSortedKeys, 0, kEntries, kStepsHeader},
                          kNonePush,
                          {kSortedKeys, 0, kEntries, kStepsHeader}},

@@ -70,7 +70,7 @@ std::vector<Codec> AllCodecs() {
        {"compression.lookup={method: dct, scope: change, sparsity: 0.8, values: fp8, entropy: huffman}",
         "compression.push={method: dct, sparsity: 0.8, values: fp8, entropy: huffman}",
         "compression.dense={method: dct, sparsity: 0.9, values: fp8, entropy: huffman}"}},
-      {"error_bounded", {"compression.lookup={method: error_bounded, error_bound_steps: 10}"}},
+      {"error_bounded", {"compression.lookup={method: error_bounded, error_bound_steps: 10, classes: measured}"}},
       {"tables",
        {"compression.lookup={method: dct, scope: change, sparsity: 0.8, values: int8, entropy: huffman, tables: [{name: C1, method: fp16}, "
         "{name: C2, method: error_bounded, error_bound: 0.01}, {name: C3, sparsity: 0.5, values: fp32}]}"}},
