@@ -34,7 +34,8 @@ class KeyRouter {
   explicit KeyRouter(ShardMap map);
 
   // One slot for each distinct key, strictly increasing within a server. Linear in the number of keys where these lie evenly (hashes, dense
-  // numbers): hashing finds the distinct ones, their first digits nearly order them. REQUIRES: fewer than 2^31 keys. Replaces `out`, whose memory is reused.
+  // numbers): hashing finds the distinct ones, their first digits nearly order them. REQUIRES: fewer than 2^31 keys. Replaces `out`, whose
+  // memory is reused.
   void RouteUnique(uint32_t table, absl::Span<const Key> keys, RoutedKeys* out);
 
   // One slot for each position: duplicates stay, in their order.

@@ -114,7 +114,7 @@ class RiceParameter {
  private:
   static constexpr uint64_t kMemory = 16;
   static constexpr uint64_t kLargest = uint64_t{1} << 59;  // so that the sum fits
-  uint64_t sum_;  // of about the last kMemory numbers
+  uint64_t sum_;                                           // of about the last kMemory numbers
 };
 
 // More ones in a row announce the number itself.
@@ -204,7 +204,8 @@ absl::StatusOr<std::vector<Key>> DecodeKeysSorted(absl::string_view bytes, uint3
 absl::StatusOr<std::vector<Key>> DecodeKeysRice(absl::string_view bytes, uint32_t count) {
   if (count == 0 && bytes.empty()) return std::vector<Key>();
   // A key takes a bit at least, behind the byte in front.
-  if (bytes.empty() || count == 0 || (count + 7) / 8 > bytes.size() - 1) return Malformed("Rice codes of another number", count, bytes.size());
+  if (bytes.empty() || count == 0 || (count + 7) / 8 > bytes.size() - 1)
+    return Malformed("Rice codes of another number", count, bytes.size());
   if (count > kKeysPerTableCallMax) return Malformed(absl::StrCat("at most ", kKeysPerTableCallMax, " keys"), count, bytes.size());
   const auto mean_bits = static_cast<uint8_t>(bytes[0]);
   if (mean_bits > 64) return Malformed("its mean is beyond 64 bits", count, bytes.size());
@@ -221,7 +222,8 @@ absl::StatusOr<std::vector<Key>> DecodeKeysRice(absl::string_view bytes, uint32_
     next = keys[i] + 1;
   }
   if (!bits.AtEnd()) return Malformed("bits are left after the last key", count, bytes.size());
-  if (static_cast<unsigned>(absl::bit_width(keys.back() / count)) != mean_bits) return Malformed("its mean is another", count, bytes.size());
+  if (static_cast<unsigned>(absl::bit_width(keys.back() / count)) != mean_bits)
+    return Malformed("its mean is another", count, bytes.size());
   return keys;
 }
 

@@ -100,8 +100,8 @@ uint16_t Reversed(uint32_t code, int bits) {
   return static_cast<uint16_t>(reversed);
 }
 
-// Calls visit(symbol, code with its first bit lowest) for each symbol that occurs. Codes are canonical: in the order of their lengths, and of
-// symbols where these are equal.
+// Calls visit(symbol, code with its first bit lowest) for each symbol that occurs. Codes are canonical: in the order of their lengths, and
+// of symbols where these are equal.
 template <typename Visit>
 void ForEachCode(const Lengths& lengths, Visit visit) {
   std::array<uint32_t, kCodeBitsMax + 2> next = {};  // by length

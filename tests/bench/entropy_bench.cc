@@ -1,5 +1,5 @@
-// The entropy stage, and the encodings of error-bounded rows. Sections beside zstd on the same bytes in the same run: `of_zstd` is the ratio
-// of their speeds, `bytes_of_zstd` of their sizes (below 1: ours are fewer). Gigabytes a second are of the bytes before.
+// The entropy stage, and the encodings of error-bounded rows. Sections beside zstd on the same bytes in the same run: `of_zstd` is the
+// ratio of their speeds, `bytes_of_zstd` of their sizes (below 1: ours are fewer). Gigabytes a second are of the bytes before.
 #include <benchmark/benchmark.h>
 #include <zstd.h>
 
@@ -56,8 +56,7 @@ double SecondsOfBest(const std::function<void()>& work) {
 void Report(benchmark::State& state, size_t bytes, size_t packed, double zstd_seconds, size_t zstd_bytes) {
   const double gigabytes = static_cast<double>(bytes) * static_cast<double>(state.iterations()) / 1e9;
   state.counters["GB/s"] = benchmark::Counter(gigabytes, benchmark::Counter::kIsRate);
-  state.counters["of_zstd"] =
-      benchmark::Counter(zstd_seconds * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["of_zstd"] = benchmark::Counter(zstd_seconds * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
   state.counters["bits"] = 8.0 * static_cast<double>(packed) / static_cast<double>(bytes);
   state.counters["bytes_of_zstd"] = static_cast<double>(packed) / static_cast<double>(zstd_bytes);
 }
@@ -67,8 +66,8 @@ void BM_Pack(benchmark::State& state) {
   Bytes other(ZSTD_compressBound(bytes.size()));
   size_t other_size = 0;
   ZSTD_CCtx* const context = ZSTD_createCCtx();
-  const double zstd = SecondsOfBest(
-      [&] { other_size = ZSTD_compressCCtx(context, other.data(), other.size(), bytes.data(), bytes.size(), 1); });
+  const double zstd =
+      SecondsOfBest([&] { other_size = ZSTD_compressCCtx(context, other.data(), other.size(), bytes.data(), bytes.size(), 1); });
   ZSTD_freeCCtx(context);
   std::string section;
   for (auto _ : state) {
@@ -84,8 +83,7 @@ void BM_Unpack(benchmark::State& state) {
   Bytes other(ZSTD_compressBound(bytes.size())), back(bytes.size());
   other.resize(ZSTD_compress(other.data(), other.size(), bytes.data(), bytes.size(), 1));
   ZSTD_DCtx* const context = ZSTD_createDCtx();
-  const double zstd =
-      SecondsOfBest([&] { ZSTD_decompressDCtx(context, back.data(), back.size(), other.data(), other.size()); });
+  const double zstd = SecondsOfBest([&] { ZSTD_decompressDCtx(context, back.data(), back.size(), other.data(), other.size()); });
   ZSTD_freeDCtx(context);
   std::string section;
   AppendSection(bytes, &section);

@@ -44,7 +44,7 @@ struct FakeCounts {
   uint32_t duplicates = 0;
   uint32_t keys_looked_up = 0;
   uint32_t parts_max = 0;
-  size_t frame_bytes_max = 0;  // of the replies and pushes of one call
+  size_t frame_bytes_max = 0;               // of the replies and pushes of one call
   std::map<uint32_t, double> error_bounds;  // of each table, in the last lookup for training that had one
 };
 

@@ -60,7 +60,8 @@ TEST(LookupPolicyTest, BoundsFallOverTheSteps) {
 }
 
 TEST(LookupPolicyTest, ATableGetsItsClassFromWhatItsRowsBecome) {
-  LookupPolicy policy = Policy("{method: error_bounded, error_bound: 0.03, error_bound_start: 1, classes: measured, tables: [{name: C3, error_bound: 0.2}]}");
+  LookupPolicy policy =
+      Policy("{method: error_bounded, error_bound: 0.03, error_bound_start: 1, classes: measured, tables: [{name: C3, error_bound: 0.2}]}");
   EXPECT_TRUE(policy.ReplyOf(0, 0).count_distinct);
   EXPECT_FALSE(policy.ReplyOf(0, 1).count_distinct);
   EXPECT_FALSE(policy.ReplyOf(2, 0).count_distinct) << "its bound was said";

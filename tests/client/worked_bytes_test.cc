@@ -29,7 +29,8 @@ constexpr uint64_t kStepsHeader = kInt8Header + 2 + 1;
 constexpr uint64_t kSectionSize = 1;
 // Differences of sorted keys 1, 2, 300 as varints.
 constexpr uint64_t kSortedKeys = 1 + 1 + 2;
-// Rice codes, behind a byte: of gaps 1, 0, 297 with 6, 5 and 5 bits as they are and 1, 1 and 10 bits in front; of the numbers 0, 1, 2, a bit each.
+// Rice codes, behind a byte: of gaps 1, 0, 297 with 6, 5 and 5 bits as they are and 1, 1 and 10 bits in front; of the numbers 0, 1, 2, a
+// bit each.
 constexpr uint64_t kRiceKeys = 1 + (7 + 6 + 15 + 7) / 8;
 constexpr uint64_t kRiceNumbers = 1 + 1;
 // At 75 % sparsity the threshold is the 9th smallest of 12 magnitudes: it and the three larger ones go. A bitmap is shorter than four gaps.

@@ -45,8 +45,16 @@ TEST(KeyCodecTest, RawKeysKeepOrderAndDuplicates) {
 }
 
 TEST(KeyCodecTest, RiceRoundTrips) {
-  for (const std::vector<Key>& keys : {PowersAndNeighbours(), RandomSortedKeys(5000, 64, 1), RandomSortedKeys(5000, 13, 2), RandomSortedKeys(40, 64, 3),
-                                       RandomSortedKeys(300, 20, 4), {}, {0}, {UINT64_MAX}, {0, UINT64_MAX}, {0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
+  for (const std::vector<Key>& keys : {PowersAndNeighbours(),
+                                       RandomSortedKeys(5000, 64, 1),
+                                       RandomSortedKeys(5000, 13, 2),
+                                       RandomSortedKeys(40, 64, 3),
+                                       RandomSortedKeys(300, 20, 4),
+                                       {},
+                                       {0},
+                                       {UINT64_MAX},
+                                       {0, UINT64_MAX},
+                                       {0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
     std::string bytes;
     EncodeKeysRice(keys, &bytes);
     const auto decoded = DecodeKeysRice(bytes, static_cast<uint32_t>(keys.size()));
@@ -75,8 +83,8 @@ TEST(KeyCodecTest, RiceTakesFewBits) {
 
 TEST(KeyCodecTest, RiceCodesInBytes) {
   std::string bytes;
-  // The mean is 6 / 3 = 2, of two bits; s = 32, so that one bit goes as it is: the gap 1 is 0 1. Then s = 32 + 1 - 2 = 31 and none does: the gap
-  // 2 is 110. Then s = 31 + 2 - 1 = 32: the gap 1 is 0 1. From the lowest bit: 01 110 01.
+  // The mean is 6 / 3 = 2, of two bits; s = 32, so that one bit goes as it is: the gap 1 is 0 1. Then s = 32 + 1 - 2 = 31 and none does:
+  // the gap 2 is 110. Then s = 31 + 2 - 1 = 32: the gap 1 is 0 1. From the lowest bit: 01 110 01.
   EncodeKeysRice(std::vector<Key>{1, 4, 6}, &bytes);
   EXPECT_EQ(bytes, absl::HexStringToBytes("024e"));
 }
