@@ -13,7 +13,7 @@
 namespace weir::client {
 namespace {
 
-// A table's class is renewed from the last steps that were counted: at first often, since rows start alike and move apart.
+// A table's class is renewed from the last steps that were counted: every 64 steps.
 constexpr uint32_t kObservationsPerClass = 4;
 constexpr int64_t kCountEvery = 16;  // steps
 

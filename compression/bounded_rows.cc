@@ -39,11 +39,6 @@ uint32_t Distinct(const void* rows, size_t row_bytes, size_t count) {
   return static_cast<uint32_t>(seen.size());
 }
 
-void AppendVarint(uint64_t value, std::vector<uint8_t>* out) {
-  uint8_t bytes[kVarintBytesMax];
-  out->insert(out->end(), bytes, WriteVarint(value, bytes));
-}
-
 }  // namespace
 
 absl::Status BoundedRows::Round(absl::Span<const float> values, uint32_t width, double bound) {
@@ -82,7 +77,7 @@ absl::Status BoundedRows::Round(absl::Span<const float> values, uint32_t width, 
   return absl::OkStatus();
 }
 
-void BoundedRows::AppendRepeats(std::vector<uint8_t>* mask, std::vector<uint8_t>* codes) const {
+void BoundedRows::AppendRepeats(std::string* mask, std::vector<uint8_t>* codes) const {
   const size_t row_bytes = size_t{width_} * code_bytes_;
   const size_t rows = codes_.size() / row_bytes;
   std::vector<uint64_t> hashes(rows);
@@ -120,7 +115,8 @@ absl::Status BoundedRows::Encode(CodeEncoding encoding, std::string* frame) cons
   if (!rounded()) {
     WEIR_RETURN_IF_ERROR(EncodeDense(values_, ValueType::kFp32, &encoded));
   } else {
-    std::vector<uint8_t> mask, literals;
+    std::string mask;
+    std::vector<uint8_t> literals;
     StepRows rows;
     rows.rows = static_cast<uint32_t>(values_.size() / width_);
     rows.width = width_;

@@ -41,7 +41,7 @@ class BoundedRows {
   uint32_t DistinctAfter() const;
 
  private:
-  void AppendRepeats(std::vector<uint8_t>* mask, std::vector<uint8_t>* codes) const;
+  void AppendRepeats(std::string* mask, std::vector<uint8_t>* codes) const;
 
   std::vector<float> values_;
   uint32_t width_ = 1;

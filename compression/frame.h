@@ -78,7 +78,7 @@ struct StepRows {
   int32_t lowest = 0;
   ValueType type = ValueType::kSteps8;
   bool repeats = false;             // layout kRepeats; else kDense
-  absl::Span<const uint8_t> mask;   // of kRepeats, as in FORMAT.md
+  absl::string_view mask;           // of kRepeats, as in FORMAT.md
   absl::Span<const uint8_t> codes;  // of the rows that travel, little-endian
 };
 // Appends a frame of them. REQUIRES: that they fit each other, and frames.

@@ -231,7 +231,7 @@ void EncodeSteps(const StepRows& rows, std::string* out) {
   header.step = rows.step;
   header.lowest = rows.lowest;
   AppendHeader(header, out);
-  out->append(reinterpret_cast<const char*>(rows.mask.data()), rows.mask.size());
+  out->append(rows.mask.data(), rows.mask.size());
   out->append(reinterpret_cast<const char*>(rows.codes.data()), rows.codes.size());
   AppendChecksum(begin, out);
 }

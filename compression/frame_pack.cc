@@ -12,7 +12,7 @@ namespace weir::compression {
 FrameBytes FrameBytesOf(absl::string_view frame) {
   FrameBytes bytes;
   bytes.header = frame.size();
-  const absl::StatusOr<Frame> parsed = ParseHeader(frame);
+  const absl::StatusOr<Frame> parsed = ParseOwnHeader(frame);
   if (!parsed.ok()) return bytes;
   const FrameHeader& header = parsed->header;
   const size_t body = parsed->end - parsed->body;
@@ -31,7 +31,7 @@ FrameBytes FrameBytesOf(absl::string_view frame) {
 
 void PackFrame(std::string* frame) {
   if (frame->empty()) return;
-  absl::StatusOr<Frame> parsed = ParseHeader(*frame);
+  absl::StatusOr<Frame> parsed = ParseOwnHeader(*frame);
   if (!parsed.ok() || parsed->header.packed || !ParseBody(&*parsed).ok()) return;
   FrameHeader header = parsed->header;
   header.packed = true;

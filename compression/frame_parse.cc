@@ -20,6 +20,10 @@ absl::Status CheckPrefix(absl::string_view frame) {
   if (static_cast<uint8_t>(frame[1]) != kFrameVersion) {
     return Malformed(absl::StrCat("version ", static_cast<uint8_t>(frame[1]), ", this process reads ", kFrameVersion));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckChecksum(absl::string_view frame) {
   uint32_t checksum;
   const size_t covered = frame.size() - kFrameChecksumBytes;
   std::memcpy(&checksum, frame.data() + covered, kFrameChecksumBytes);
@@ -160,6 +164,12 @@ absl::Status CheckRepeats(const Frame& frame) {
 }  // namespace
 
 absl::StatusOr<Frame> ParseHeader(absl::string_view bytes) {
+  WEIR_RETURN_IF_ERROR(CheckPrefix(bytes));
+  WEIR_RETURN_IF_ERROR(CheckChecksum(bytes));
+  return ParseOwnHeader(bytes);
+}
+
+absl::StatusOr<Frame> ParseOwnHeader(absl::string_view bytes) {
   WEIR_RETURN_IF_ERROR(CheckPrefix(bytes));
   const uint8_t* at = reinterpret_cast<const uint8_t*>(bytes.data());
   const uint8_t* end = at + bytes.size() - kFrameChecksumBytes;

@@ -29,6 +29,8 @@ struct Frame {
 
 // All but mask and values, which are not looked at. Errors as frame.h.
 absl::StatusOr<Frame> ParseHeader(absl::string_view bytes);
+// The same of a frame whose checksum is known to be good, or does not matter.
+absl::StatusOr<Frame> ParseOwnHeader(absl::string_view bytes);
 // Finds, or unpacks, mask and values. Takes memory for a packed frame only, a small multiple of its bytes.
 absl::Status ParseBody(Frame* frame);
 // OK when the mask is one of the frame's entries.

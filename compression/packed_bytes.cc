@@ -177,11 +177,6 @@ void AppendStream(absl::Span<const uint8_t> bytes, const std::array<Code, kSymbo
   out->resize(begin + (at - start));
 }
 
-void AppendVarint(uint64_t value, std::string* out) {
-  uint8_t bytes[kVarintBytesMax];
-  out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
-}
-
 // Code lengths and streams, without the section's own sizes.
 std::string Coded(absl::Span<const uint8_t> bytes, const Lengths& lengths) {
   std::array<Code, kSymbols> codes;

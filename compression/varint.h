@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace weir::compression {
 
@@ -21,6 +22,11 @@ inline uint8_t* WriteVarint(uint64_t value, uint8_t* out) {
   for (; value >= 0x80; value >>= 7) *out++ = static_cast<uint8_t>(value | 0x80);
   *out++ = static_cast<uint8_t>(value);
   return out;
+}
+
+inline void AppendVarint(uint64_t value, std::string* out) {
+  uint8_t bytes[kVarintBytesMax];
+  out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
 }
 
 // Reads one and returns where it ends; nullptr when it is cut off by `end`, longer than need be, or 2^64 and beyond.

@@ -30,6 +30,8 @@ ARMS = [
       "compression.dense={method: dct, sparsity: 0.999, refresh_every: 100, values: fp16}"]),
     ("error-bounded", "lookup error_bounded 3 % of the range, from 6 % over 1,221 steps; push DCT 90 %; dense DCT 99 %",
      ["compression.lookup={method: error_bounded, error_bound_steps: 1221}"]),
+    ("error-bounded-classes", "error-bounded with classes of tables",
+     ["compression.lookup={method: error_bounded, error_bound_steps: 1221, classes: measured}"]),
     ("topk", "default with dense topk 99 %", ["compression.dense={method: topk, sparsity: 0.99}"]),
     ("dgc", "default with dense DGC 99 %, momentum 0.9 and a tenth of the rate", ["compression.dense={method: dgc, sparsity: 0.99, warmup_steps: 400, clip_norm: 1}",
                                                                                   "model.optimizer.learning_rate=0.003"]),
