@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include <csignal>
+
 #include "spdlog/sinks/stdout_color_sinks.h"
 
 namespace weir {
@@ -18,6 +20,8 @@ void KeepHeap() {
 
 void StartProcess(const std::string& process) {
   KeepHeap();
+  // Gloo writes to its sockets without asking not to be signalled.
+  std::signal(SIGPIPE, SIG_IGN);
   NameProcess(process);
 }
 
