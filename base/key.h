@@ -25,6 +25,23 @@ constexpr uint32_t ShardOfKey(uint32_t table, Key key, uint32_t shard_count) {
   return static_cast<uint32_t>(Mix64(table, key) % shard_count);
 }
 
+// The same of many keys: hash % shard_count without a division. `hash` is Mix64(table, key).
+class ShardDivider {
+ public:
+  // REQUIRES: shard_count > 0.
+  explicit constexpr ShardDivider(uint32_t shard_count) : count_(shard_count), inverse_(~uint64_t{0} / shard_count) {}
+  constexpr uint32_t ShardOf(uint64_t hash) const {
+    // The quotient is too small by one at most.
+    const auto quotient = static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * inverse_ >> 64);
+    const uint64_t rest = hash - quotient * count_;
+    return static_cast<uint32_t>(rest < count_ ? rest : rest - count_);
+  }
+
+ private:
+  uint64_t count_;
+  uint64_t inverse_;
+};
+
 // Server that owns a shard: contiguous, equal up to one.
 constexpr uint32_t ServerOfShard(uint32_t shard, uint32_t shard_count, uint32_t server_count) {
   return static_cast<uint32_t>(uint64_t{shard} * server_count / shard_count);

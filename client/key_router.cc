@@ -93,8 +93,9 @@ void KeyRouter::RouteAll(uint32_t table, absl::Span<const Key> keys, RoutedKeys*
   out->keys.resize(keys.size());
   out->slot_of.resize(keys.size());
   counts_.assign(map_.server_count, 0);
+  const ShardDivider divider(map_.shard_count);
   for (size_t i = 0; i < keys.size(); ++i) {
-    const uint32_t server = server_of_shard_[ShardOfKey(table, keys[i], map_.shard_count)];
+    const uint32_t server = server_of_shard_[divider.ShardOf(Mix64(table, keys[i]))];
     out->slot_of[i] = server;
     ++counts_[server];
   }

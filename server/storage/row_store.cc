@@ -1,110 +1,112 @@
 #include "server/storage/row_store.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
+#include <cmath>
+#include <cstring>
 
-#include "absl/base/attributes.h"
-#include "absl/numeric/bits.h"
-#include "spdlog/spdlog.h"
+#include "server/storage/tag_match.h"
 
 namespace weir::server {
 namespace {
 
-// Large enough that the list of blocks stays in cache, small enough that thousands of nearly empty stores waste little.
-constexpr size_t kChunkBytes = size_t{20} << 10;
-constexpr size_t kLineBytes = 64;
-constexpr size_t kPrefetchBytesMax = 8 * kLineBytes;  // of one row: the hardware follows by itself then
-// The first index sizes of the phases lie evenly within one growth by a quarter.
-constexpr uint64_t kFirstBuckets = 16;
-constexpr uint64_t kGrowthPhases = 4;
-constexpr uint64_t kRowsMax = uint64_t{1} << 31;
-
-uint32_t ChunkBits(size_t payload_bytes) {
-  uint32_t bits = 0;
-  while ((payload_bytes << (bits + 1)) <= kChunkBytes) ++bits;
+int FirstChunkBits(size_t page_bytes) {
+  int bits = 0;
+  while ((page_bytes << (bits + 1)) <= SlabArena::kBlockUnit) ++bits;
   return bits;
 }
 
-// Inlined by force: gcc takes a function that only prefetches for one without effect, and leaves out its calls.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void PrefetchFloats(const float* floats, size_t count) {
-  const char* const begin = reinterpret_cast<const char*>(floats);
-  const size_t bytes = std::min(count * sizeof(float), kPrefetchBytesMax);
-  if (bytes == 0) return;
-  for (size_t offset = 0; offset < bytes; offset += kLineBytes) __builtin_prefetch(begin + offset);
-  // A row that does not begin on a line ends on one more.
-  if (reinterpret_cast<uintptr_t>(begin) % kLineBytes != 0) __builtin_prefetch(begin + bytes - 1);
-}
+// Rows a page has on average when the store grows. The number at home varies by its root, and what has no room at home costs a page walk.
+uint32_t FillOf(uint32_t page_rows) { return page_rows - static_cast<uint32_t>(std::sqrt(page_rows)) / 2; }
 
 }  // namespace
 
-RowStore::RowStore(StorePlace place, RowLayout layout, SlabArena* arena)
-    : place_(place), layout_(layout), chunk_bits_(ChunkBits(layout.payload_bytes())), arena_(arena) {}
-
-uint32_t RowStore::FindRow(Key key, uint32_t hash) const {
-  if (bucket_count_ == 0) return kNoRow;
-  for (size_t at = Home(hash);; at = Next(at)) {
-    const Bucket& bucket = buckets_[at];
-    // All places at once: where in its bucket a key is, no branch predictor can know.
-    uint32_t matches = 0;
-    for (uint32_t i = 0; i < kBucketKeys; ++i) matches |= static_cast<uint32_t>(bucket.keys[i] == key) << i;
-    matches &= (1u << bucket.used) - 1;
-    if (matches != 0) return bucket.rows[absl::countr_zero(matches)];
-    if (bucket.used < kBucketKeys) return kNoRow;
-  }
-}
-
-Row RowStore::FindAhead(Key key, uint32_t hash, Touch touch) const {
-  const Row row = Find(key, hash);
-  if (row.weights == nullptr) return row;
-  PrefetchFloats(row.weights, layout_.weights);
-  if (touch == Touch::kAll) PrefetchFloats(row.slots, layout_.slots);
-  return row;
+RowStore::RowStore(uint32_t table, const PageLayout* layout, SlabArena* arena)
+    : first_chunk_bits_(FirstChunkBits(layout->bytes())), page_bytes_(layout->bytes()), layout_(layout), arena_(arena), table_(table) {
+  alignas(PageLayout::kLineBytes) static uint8_t no_rows[PageLayout::kLineBytes] = {};
+  chunks_.push_back(no_rows);  // page 0 begins with its head
 }
 
 Row RowStore::Find(Key key, uint32_t hash) const {
-  const uint32_t row = FindRow(key, hash);
-  return row == kNoRow ? Row() : RowAt(row);
+  for (uint32_t number = HomePage(hash);; number = NextPage(number)) {
+    const PageLayout::Page page = PageAt(number);
+    for (uint64_t left = MatchTags(page.head, Tag(hash)); left != 0; left &= left - 1) {
+      const auto place = static_cast<uint32_t>(absl::countr_zero(left));
+      if (*layout_->KeyOf(page, place) == key) return layout_->RowOf(page, place);
+    }
+    if (*page.head < layout_->rows()) return Row();
+  }
 }
 
 Row RowStore::Insert(Key key, uint32_t hash) {
   if (rows_ == rows_max_) Grow();
-  if ((rows_ >> chunk_bits_) == chunks_.size()) {
-    chunks_.push_back(reinterpret_cast<float*>(arena_->Allocate(layout_.payload_bytes() << chunk_bits_)));
-  }
-  Place(key, hash, rows_);
-  return RowAt(rows_++);
+  ++rows_;
+  return Place(key, hash);
 }
 
-void RowStore::Place(Key key, uint32_t hash, uint32_t row) {
-  size_t at = Home(hash);
-  while (buckets_[at].used == kBucketKeys) at = Next(at);
-  Bucket& bucket = buckets_[at];
-  bucket.keys[bucket.used] = key;
-  bucket.rows[bucket.used] = row;
-  ++bucket.used;
+Row RowStore::Append(Key key, uint32_t hash, const PageLayout::Page& page) {
+  const uint32_t place = (*page.head)++;
+  page.head[1 + place] = Tag(hash);
+  *layout_->KeyOf(page, place) = key;
+  return layout_->RowOf(page, place);
+}
+
+Row RowStore::Place(Key key, uint32_t hash) {
+  uint32_t number = HomePage(hash);
+  while (*PageAt(number).head == layout_->rows()) number = NextPage(number);
+  return Append(key, hash, PageAt(number));
 }
 
 void RowStore::Grow() {
-  const uint64_t old_count = bucket_count_;
-  Bucket* const old = buckets_;
-  bucket_count_ = old_count == 0 ? kFirstBuckets + place_.shard % kGrowthPhases : old_count + old_count / 4;
-  const uint64_t rows_max = bucket_count_ * kBucketKeys * 7 / 8;
-  if (rows_max > kRowsMax) {
-    spdlog::critical("one shard of table {} has {} rows, as many as it can: start the job with more shards", place_.table, rows_);
-    std::abort();
+  if (rows_max_ == 0) {
+    chunks_.clear();
+    page_count_ = 0;
   }
-  rows_max_ = static_cast<uint32_t>(rows_max);
-  buckets_ = reinterpret_cast<Bucket*>(arena_->Allocate(bucket_count_ * sizeof(Bucket)));
-  std::uninitialized_value_construct_n(buckets_, bucket_count_);
-  for (const Bucket& bucket : absl::MakeConstSpan(old, old_count)) {
-    for (uint32_t i = 0; i < bucket.used; ++i) Place(bucket.keys[i], IndexHash(Mix64(place_.table, bucket.keys[i])), bucket.rows[i]);
-  }
-  if (old != nullptr) arena_->Release(reinterpret_cast<char*>(old), old_count * sizeof(Bucket));
+  const uint32_t old_count = page_count_;
+  const int chunk_bits = PlaceOf(old_count).chunk_bits;
+  const size_t bytes = page_bytes_ << chunk_bits;
+  chunks_.push_back(reinterpret_cast<uint8_t*>(arena_->Allocate(bytes)));
+  chunk_bytes_ += bytes;
+  page_count_ += 1u << chunk_bits;
+  for (uint32_t number = old_count; number < page_count_; ++number) std::memset(PageAt(number).head, 0, PageLayout::kLineBytes);
+  rows_max_ = uint64_t{page_count_} * FillOf(layout_->rows());
+  MoveRows(old_count);
 }
 
-size_t RowStore::memory_bytes() const {
-  return chunks_.size() * (layout_.payload_bytes() << chunk_bits_) + bucket_count_ * sizeof(Bucket) + chunks_.capacity() * sizeof(float*);
+// From the last page to the first: rows go to pages that were emptied before, or are new. The few whose way leads to pages that still
+// have old rows wait for the end.
+void RowStore::MoveRows(uint32_t old_count) {
+  const RowLayout& row_layout = layout_->row();
+  const auto copy_row = [&row_layout](const Row& from, const Row& to) {
+    std::memcpy(to.weights, from.weights, row_layout.weights * sizeof(float));
+    std::memcpy(to.slots, from.slots, row_layout.slots * sizeof(float));
+  };
+  std::vector<Key> copied(page_bytes_ / sizeof(Key));
+  std::vector<Key> waiting;
+  std::vector<float> waiting_rows;
+  for (uint32_t number = old_count; number-- > 0;) {
+    const PageLayout::Page emptied = PageAt(number);
+    std::memcpy(copied.data(), emptied.bytes, page_bytes_);
+    std::memset(emptied.head, 0, PageLayout::kLineBytes);
+    const PageLayout::Page old = layout_->At(reinterpret_cast<uint8_t*>(copied.data()), number);
+    for (uint32_t place = 0; place < *old.head; ++place) {
+      const Row row = layout_->RowOf(old, place);
+      const Key key = *layout_->KeyOf(old, place);
+      const uint32_t hash = StoreHash(Mix64(table_, key));
+      uint32_t target = HomePage(hash);
+      while (target >= number && target < page_count_ && *PageAt(target).head == layout_->rows()) ++target;
+      if (target >= number && target < page_count_) {
+        copy_row(row, Append(key, hash, PageAt(target)));
+        continue;
+      }
+      waiting.push_back(key);
+      waiting_rows.insert(waiting_rows.end(), row.weights, row.weights + row_layout.weights);
+      waiting_rows.insert(waiting_rows.end(), row.slots, row.slots + row_layout.slots);
+    }
+  }
+  const size_t row_floats = size_t{row_layout.weights} + row_layout.slots;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    float* const row = waiting_rows.data() + i * row_floats;
+    copy_row({row, row + row_layout.weights}, Place(waiting[i], StoreHash(Mix64(table_, waiting[i]))));
+  }
 }
 
 }  // namespace weir::server

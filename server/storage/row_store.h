@@ -1,13 +1,14 @@
-// The rows of one shard of one table in memory: an index of keys over rows that never move.
+// The rows of one shard of one table in memory: a hash table of pages, each of which holds its keys and their rows together.
 //
-//   index:  buckets of one cache line each: up to 5 keys with their row numbers. A key is in the first bucket from its home that had
-//           room; no key is ever taken out, so a search ends at the first bucket that is not full. At most 7 of 8 places are taken;
-//           then the index grows by a quarter. No key is reserved: a bucket says how many it has.
-//   blocks: a power of two of rows each, first the weights of all of them, then the slots of all of them. Weights begin on a cache line
-//           when 16 divides their number.
+//   place:  hashes are spread over the pages in order. A row is in the first page from its home that had room, so a search ends at the
+//           first page that is not full; nearly all end at home. No key is reserved and none is ever taken out.
+//   tag:    8 bits of its hash for each row, in one line of the page: a search compares the keys of those that match.
+//   growth: the store grows by a chunk of pages, an eighth to a sixteenth of what it has, and rows move to later pages in place. Chunks
+//           grow with the store, so the list of them stays in cache. Nothing is ever given back.
 //
-// A lookup of 16 weights thus touches two lines: that, not bytes, is what a random row costs. For 16 weights and one slot, 76 bytes with
-// the key, a row takes 83 to 87 bytes, and the arena keeps up to a fifth in reserve (tests/server/storage/row_store_test.cc).
+// A random row costs page walks and lines from memory, not bytes. Here it costs one walk, and three lines of the same page for 16 weights;
+// with an index apart from the rows it would be two walks (docs/performance.md). For 16 weights and one slot, 76 bytes with the key, a row
+// takes 82 to 92 bytes (tests/server/storage/row_store_test.cc).
 #ifndef WEIR_SERVER_STORAGE_ROW_STORE_H_
 #define WEIR_SERVER_STORAGE_ROW_STORE_H_
 
@@ -15,102 +16,91 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/numeric/bits.h"
 #include "absl/types/span.h"
 #include "base/key.h"
+#include "server/storage/page_layout.h"
 #include "server/storage/slab_arena.h"
 
 namespace weir::server {
 
-// What a row is made of, in floats.
-struct RowLayout {
-  uint32_t weights = 0;
-  uint32_t slots = 0;
-
-  size_t payload_bytes() const { return (size_t{weights} + slots) * sizeof(float); }
-};
-
-// A row in place; null weights: there is none.
-struct Row {
-  float* weights = nullptr;
-  float* slots = nullptr;
-};
-
-// Which part of which table a store holds.
-struct StorePlace {
-  uint32_t table = 0;  // part of the hash
-  uint32_t shard = 0;  // shards fill evenly: it staggers when their indexes grow, so that one uses what another has left
-};
-
-// Not thread-safe: the table's shard has the lock. Rows stay where they are as long as the arena, which also outlives the store's memory.
+// Not thread-safe: the table's shard has the lock. Rows stay where they are until the next Insert.
 class RowStore {
  public:
-  // `arena` outlives the store.
-  RowStore(StorePlace place, RowLayout layout, SlabArena* arena);
+  // `table` is part of the hash. `layout` and `arena` outlive the store.
+  RowStore(uint32_t table, const PageLayout* layout, SlabArena* arena);
 
-  // The part of ShardOfKey's hash that the index uses: the half that says nothing about the shard.
-  static uint32_t IndexHash(uint64_t placement_hash) { return static_cast<uint32_t>(placement_hash >> 32); }
-
-  // A key of a batch is found in three stages, each some keys ahead of the next, so that the misses of the keys overlap: PrefetchIndex,
-  // FindAhead, and the use of the row.
-  void PrefetchIndex(uint32_t hash) const {
-    if (bucket_count_ > 0) __builtin_prefetch(&buckets_[Home(hash)]);
-  }
-  enum class Touch { kWeights, kAll };
-  // Find, with what is to be touched of the row on its way into the caches.
-  Row FindAhead(Key key, uint32_t hash, Touch touch) const;
+  // The part of ShardOfKey's hash that the store uses: the half that says nothing about the shard.
+  static uint32_t StoreHash(uint64_t placement_hash) { return static_cast<uint32_t>(placement_hash >> 32); }
+  // Not the leading bits, of which a page's rows have the same. Never 0: that is the tag of a place without a row.
+  static uint8_t Tag(uint32_t hash) { return static_cast<uint8_t>(hash & 0xff) == 0 ? 0xff : static_cast<uint8_t>(hash); }
 
   Row Find(Key key, uint32_t hash) const;
   // Adds a row whose weights and slots the caller writes. REQUIRES: the key has none.
   Row Insert(Key key, uint32_t hash);
 
-  uint64_t rows() const { return rows_; }
-  const RowLayout& layout() const { return layout_; }
-  // Blocks, index and block list; the unused part of the last block included.
-  size_t memory_bytes() const;
+  // For who searches for many keys at a time (row_search.h): the first page of a search, and the one after it.
+  uint32_t HomePage(uint32_t hash) const { return static_cast<uint32_t>(uint64_t{hash} * page_count_ >> 32); }
+  uint32_t NextPage(uint32_t number) const { return number + 1 < page_count_ ? number + 1 : 0; }
+  // Where a page's memory begins.
+  uint8_t* PageBytes(uint32_t number) const {
+    const ChunkPlace place = PlaceOf(number);
+    return chunks_[place.chunk] + size_t{place.page} * page_bytes_;
+  }
 
-  // f(key, weights, slots), spans of const float, in the order of the index.
+  uint64_t rows() const { return rows_; }
+  // Pages and the list of chunks; room for rows to come included.
+  size_t memory_bytes() const { return chunk_bytes_ + chunks_.capacity() * sizeof(uint8_t*); }
+
+  // f(key, weights, slots), spans of const float, in the order of the pages.
   template <typename F>
   void ForEach(F f) const {
-    for (const Bucket& bucket : absl::MakeConstSpan(buckets_, bucket_count_)) {
-      for (uint32_t i = 0; i < bucket.used; ++i) {
-        const Row row = RowAt(bucket.rows[i]);
-        f(bucket.keys[i], absl::MakeConstSpan(row.weights, layout_.weights), absl::MakeConstSpan(row.slots, layout_.slots));
+    for (uint32_t number = 0; number < page_count_; ++number) {
+      const PageLayout::Page page = PageAt(number);
+      for (uint32_t place = 0; place < *page.head; ++place) {
+        const Row row = layout_->RowOf(page, place);
+        f(*layout_->KeyOf(page, place), absl::MakeConstSpan(row.weights, layout_->row().weights),
+          absl::MakeConstSpan(row.slots, layout_->row().slots));
       }
     }
   }
 
  private:
-  static constexpr uint32_t kBucketKeys = 5;
-  struct alignas(64) Bucket {
-    Key keys[kBucketKeys];
-    uint32_t rows[kBucketKeys];
-    uint32_t used;
+  // Chunks of a size, before they double.
+  static constexpr int kSameChunkBits = 3;
+  static constexpr uint32_t kSameChunks = 1u << kSameChunkBits;
+
+  // With the pages counted from kSameChunks first chunks on, a chunk of 2^chunk_bits pages is named by the leading bits of its pages.
+  struct ChunkPlace {
+    uint32_t chunk = 0;
+    uint32_t page = 0;  // in the chunk
+    int chunk_bits = 0;
   };
-  static_assert(sizeof(Bucket) == 64, "a bucket is a cache line");
-  static constexpr uint32_t kNoRow = ~uint32_t{0};
-
-  // Monotone in the hash: growing the index moves keys in order.
-  size_t Home(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} * bucket_count_ >> 32); }
-  size_t Next(size_t bucket) const { return bucket + 1 < bucket_count_ ? bucket + 1 : 0; }
-  uint32_t FindRow(Key key, uint32_t hash) const;
-  Row RowAt(uint32_t row) const {
-    float* const chunk = chunks_[row >> chunk_bits_];
-    const size_t place = row & ((1u << chunk_bits_) - 1);
-    return {chunk + place * layout_.weights, chunk + (size_t{layout_.weights} << chunk_bits_) + place * layout_.slots};
+  ChunkPlace PlaceOf(uint32_t number) const {
+    const uint32_t counted = number + (kSameChunks << first_chunk_bits_);
+    const int bits = absl::bit_width(counted) - 1 - kSameChunkBits;
+    return {(static_cast<uint32_t>(bits - first_chunk_bits_) << kSameChunkBits) + (counted >> bits) - kSameChunks,
+            counted & ((1u << bits) - 1), bits};
   }
-  void Place(Key key, uint32_t hash, uint32_t row);
+  PageLayout::Page PageAt(uint32_t number) const { return layout_->At(PageBytes(number), number); }
+
+  // Adds the row to a page, which has room.
+  Row Append(Key key, uint32_t hash, const PageLayout::Page& page);
+  Row Place(Key key, uint32_t hash);
   void Grow();
+  void MoveRows(uint32_t old_count);
 
-  const StorePlace place_;
-  const RowLayout layout_;
-  const uint32_t chunk_bits_;  // log2 of chunk_rows
+  // What a search needs comes first, on one line.
+  uint32_t page_count_ = 1;
+  const int first_chunk_bits_;  // log2 of the pages of a first chunk
+  const size_t page_bytes_;
+  std::vector<uint8_t*> chunks_;  // the arena's; until the first row an empty page that all stores share
+  const PageLayout* const layout_;
   SlabArena* const arena_;
-
-  uint32_t rows_ = 0;
-  uint32_t rows_max_ = 0;  // before the index grows
-  uint64_t bucket_count_ = 0;
-  Bucket* buckets_ = nullptr;  // the arena's, as are the chunks
-  std::vector<float*> chunks_;
+  const uint32_t table_;
+  uint64_t rows_ = 0;
+  uint64_t rows_max_ = 0;  // before the store grows
+  size_t chunk_bytes_ = 0;
 };
 
 }  // namespace weir::server

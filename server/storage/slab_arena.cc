@@ -6,14 +6,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 
 #include "spdlog/spdlog.h"
 
 namespace weir::server {
 namespace {
-
-constexpr size_t kLineBytes = 64;
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -40,49 +37,19 @@ SlabArena::~SlabArena() {
   for (const Slab& slab : slabs_) munmap(slab.begin, slab.bytes);
 }
 
-void SlabArena::AddSpare(char* block, size_t bytes) {
-  const auto next = spare_.lower_bound(block);
-  if (next != spare_.end() && block + bytes == next->first) {
-    bytes += next->second;
-    TakeSpare(next->first, next->second);
-  }
-  const auto after = spare_.lower_bound(block);
-  if (after != spare_.begin()) {
-    const auto [before, before_bytes] = *std::prev(after);
-    if (before + before_bytes == block) {
-      TakeSpare(before, before_bytes);
-      block = before;
-      bytes += before_bytes;
-    }
-  }
-  spare_.emplace(block, bytes);
-  spare_by_size_.emplace(bytes, block);
-}
-
-void SlabArena::TakeSpare(char* block, size_t bytes) {
-  spare_.erase(block);
-  spare_by_size_.erase({bytes, block});
-}
-
 char* SlabArena::Allocate(size_t bytes) {
-  const size_t rounded = RoundUp(bytes, kLineBytes);
+  const size_t rounded = RoundUp(bytes, kBlockUnit);
   MutexLock lock(&mu_);
-  auto fit = spare_by_size_.lower_bound({rounded, nullptr});
-  if (fit == spare_by_size_.end()) {
+  auto fit = spare_.lower_bound(rounded);
+  if (fit == spare_.end()) {
     const Slab slab{MapSlab(RoundUp(rounded, kSlabBytes)), RoundUp(rounded, kSlabBytes)};
     slabs_.push_back(slab);
-    AddSpare(slab.begin, slab.bytes);
-    fit = spare_by_size_.lower_bound({rounded, nullptr});
+    fit = spare_.emplace(slab.bytes, slab.begin);
   }
   const auto [piece_bytes, piece] = *fit;
-  TakeSpare(piece, piece_bytes);
-  if (piece_bytes > rounded) AddSpare(piece + rounded, piece_bytes - rounded);
+  spare_.erase(fit);
+  if (piece_bytes > rounded) spare_.emplace(piece_bytes - rounded, piece + rounded);
   return piece;
-}
-
-void SlabArena::Release(char* block, size_t bytes) {
-  MutexLock lock(&mu_);
-  AddSpare(block, RoundUp(bytes, kLineBytes));
 }
 
 size_t SlabArena::slab_bytes() const {
@@ -95,7 +62,7 @@ size_t SlabArena::slab_bytes() const {
 size_t SlabArena::spare_bytes() const {
   MutexLock lock(&mu_);
   size_t bytes = 0;
-  for (const auto& [block, size] : spare_) bytes += size;
+  for (const auto& [size, block] : spare_) bytes += size;
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 #include "server/table/table.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -12,12 +13,12 @@
 namespace weir::server {
 namespace {
 
+// Keys that are grouped by shard at a time: enough that a lock serves several of them, few enough that what is read and written for them
+// stays in the second cache.
+constexpr size_t kBlockKeys = 4096;
+// Keys and shards that are worked on under one set of locks. ThreadSanitizer follows at most 64 locks held at a time.
 constexpr size_t kWindowKeys = 512;
-// ThreadSanitizer follows at most 64 locks held at a time.
 constexpr uint32_t kWindowShards = 32;
-// How many keys each stage of a find runs ahead of the next: enough misses in flight to hide memory latency, few enough that what was
-// fetched is still in the first cache when it is used.
-constexpr size_t kStageKeys = 16;
 // Rows that one optimizer call updates.
 constexpr size_t kUpdateRows = 64;
 
@@ -25,21 +26,44 @@ uint32_t FirstShardOf(uint32_t server, uint32_t shard_count, uint32_t server_cou
   return static_cast<uint32_t>((uint64_t{server} * shard_count + server_count - 1) / server_count);
 }
 
+// memcpy of a whole number of lines without a call: most rows are.
+void CopyRow(const float* from, uint32_t dim, float* to) {
+  constexpr uint32_t kLineFloats = 16;
+  if (dim % kLineFloats != 0) {
+    std::memcpy(to, from, dim * sizeof(float));
+    return;
+  }
+  for (uint32_t i = 0; i < dim; i += kLineFloats) std::memcpy(to + i, from + i, kLineFloats * sizeof(float));
+}
+
 }  // namespace
 
 uint32_t ShardRange::first() const { return FirstShardOf(server_index, shard_count, server_count); }
 uint32_t ShardRange::end() const { return FirstShardOf(server_index + 1, shard_count, server_count); }
 
+// What a call needs for one block after another. Not initialised: it is written before it is read.
+struct Table::Block {
+  size_t size;
+  WantedRow unordered[kBlockKeys];
+  WantedRow placed[kBlockKeys];  // grouped by shard, in ascending order
+  std::vector<uint32_t> ends;    // for each shard, where its keys end in `placed`
+};
+
 // The locks of a window's shards. They are taken in ascending order, so two windows cannot wait for each other.
 class Table::WindowLock {
  public:
-  WindowLock(const std::vector<std::unique_ptr<Shard>>& shards, absl::Span<const PlacedKey> window) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    for (const PlacedKey& key : window) {
-      Mutex* const mu = &shards[key.shard]->mu;
-      if (count_ > 0 && held_[count_ - 1] == mu) continue;
+  // The window begins at `begin` and ends before it would have too many shards or keys.
+  WindowLock(const std::vector<std::unique_ptr<Shard>>& shards, const Block& block, size_t begin) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const size_t end_max = std::min(block.size, begin + kWindowKeys);
+    size_t end = begin;
+    while (end < end_max && count_ < kWindowShards) {
+      const uint32_t shard = block.placed[end].shard;
+      Mutex* const mu = &shards[shard]->mu;
       mu->Lock();
       held_[count_++] = mu;
+      end = std::min<size_t>(block.ends[shard], end_max);
     }
+    window_ = absl::MakeConstSpan(block.placed + begin, end - begin);
   }
   ~WindowLock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     while (count_ > 0) held_[--count_]->Unlock();
@@ -47,7 +71,10 @@ class Table::WindowLock {
   WindowLock(const WindowLock&) = delete;
   WindowLock& operator=(const WindowLock&) = delete;
 
+  absl::Span<const WantedRow> window() const { return window_; }
+
  private:
+  absl::Span<const WantedRow> window_;
   uint32_t count_ = 0;
   Mutex* held_[kWindowShards];
 };
@@ -63,11 +90,15 @@ absl::StatusOr<std::unique_ptr<Table>> Table::Create(uint32_t index, TableSpec s
 
 Table::Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
              std::unique_ptr<RowInitializer> initializer)
-    : index_(index), spec_(std::move(spec)), range_(range), optimizer_(std::move(optimizer)), initializer_(std::move(initializer)) {
-  const RowLayout layout{spec_.dim, optimizer_->slot_floats()};
+    : index_(index),
+      spec_(std::move(spec)),
+      range_(range),
+      optimizer_(std::move(optimizer)),
+      initializer_(std::move(initializer)),
+      page_layout_(RowLayout{spec_.dim, optimizer_->slot_floats()}) {
   shards_.reserve(range_.end() - range_.first());
   for (uint32_t shard = range_.first(); shard < range_.end(); ++shard)
-    shards_.push_back(std::make_unique<Shard>(StorePlace{index_, shard}, layout, arena));
+    shards_.push_back(std::make_unique<Shard>(index_, &page_layout_, arena));
 }
 
 absl::Status Table::NotOwned(uint32_t position, Key key, uint32_t shard) const {
@@ -87,63 +118,58 @@ absl::Status Table::CheckOwned(absl::Span<const Key> keys) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Table::PlacedKey>> Table::Place(absl::Span<const Key> keys) const {
-  const uint32_t first = range_.first();
-  std::vector<PlacedKey> unordered(keys.size());
-  std::vector<uint32_t> ends(shards_.size() + 1, 0);
-  for (uint32_t i = 0; i < keys.size(); ++i) {
-    const uint64_t hash = Mix64(index_, keys[i]);  // as in ShardOfKey, whose hash the index shares
-    const uint32_t shard = static_cast<uint32_t>(hash % range_.shard_count) - first;
-    if (shard >= shards_.size()) return NotOwned(i, keys[i], shard + first);
-    unordered[i] = {i, shard, RowStore::IndexHash(hash)};
+absl::Status Table::Place(absl::Span<const Key> keys, size_t first, Block* block) const {
+  const uint32_t first_shard = range_.first();
+  const ShardDivider divider(range_.shard_count);
+  const uint32_t table = index_;
+  std::vector<uint32_t>& ends = block->ends;
+  ends.assign(shards_.size() + 1, 0);
+  for (size_t i = 0; i < block->size; ++i) {
+    const auto position = static_cast<uint32_t>(first + i);
+    const uint64_t hash = Mix64(table, keys[position]);  // as in ShardOfKey, whose hash the index shares
+    const uint32_t shard = divider.ShardOf(hash) - first_shard;
+    if (shard >= ends.size() - 1) return NotOwned(position, keys[position], shard + first_shard);
+    block->unordered[i] = {position, shard, RowStore::StoreHash(hash)};
     ++ends[shard + 1];
   }
   for (size_t shard = 1; shard < ends.size(); ++shard) ends[shard] += ends[shard - 1];
-  std::vector<PlacedKey> placed(keys.size());
-  for (const PlacedKey& key : unordered) placed[ends[key.shard]++] = key;
-  return placed;
+  for (size_t i = 0; i < block->size; ++i) block->placed[ends[block->unordered[i].shard]++] = block->unordered[i];
+  return absl::OkStatus();
 }
 
-absl::Span<const Table::PlacedKey> Table::NextWindow(absl::Span<const PlacedKey> placed) {
-  uint32_t shards = 0;
-  size_t size = 0;
-  while (size < placed.size() && size < kWindowKeys) {
-    const bool new_shard = size == 0 || placed[size].shard != placed[size - 1].shard;
-    if (new_shard && ++shards > kWindowShards) break;
-    ++size;
-  }
-  return placed.first(size);
-}
-
-template <typename Visit>
-void Table::ForEachRow(absl::Span<const Key> keys, absl::Span<const PlacedKey> window, RowStore::Touch touch, Visit visit) const {
-  Row found[kStageKeys];  // of the last keys, around a ring
-  for (size_t i = 0; i < window.size() + 2 * kStageKeys; ++i) {
-    Row& row = found[i % kStageKeys];
-    if (i >= 2 * kStageKeys) visit(window[i - 2 * kStageKeys], row);
-    if (i >= kStageKeys && i - kStageKeys < window.size()) {
-      const PlacedKey& key = window[i - kStageKeys];
-      row = shards_[key.shard]->rows.FindAhead(keys[key.position], key.hash, touch);
+template <typename Work>
+absl::Status Table::ForEachWindow(absl::Span<const Key> keys, Work work) const {
+  const std::unique_ptr<Block> block(new Block);
+  for (size_t first = 0; first < keys.size(); first += kBlockKeys) {
+    block->size = std::min(kBlockKeys, keys.size() - first);
+    WEIR_RETURN_IF_ERROR(Place(keys, first, block.get()));
+    for (size_t begin = 0; begin < block->size;) {
+      const WindowLock lock(shards_, *block, begin);
+      work(lock.window());
+      begin += lock.window().size();
     }
-    if (i < window.size()) shards_[window[i].shard]->rows.PrefetchIndex(window[i].hash);
   }
+  return absl::OkStatus();
+}
+
+template <TouchedPart touched, typename Visit>
+void Table::ForEachRow(absl::Span<const Key> keys, absl::Span<const WantedRow> window, Visit visit) const {
+  FindRows<touched>(
+      page_layout_, window, [&keys](const WantedRow& wanted) { return keys[wanted.position]; },
+      [shards = shards_.data()](const WantedRow& wanted) { return &shards[wanted.shard]->rows; }, visit);
 }
 
 absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<float> rows, std::vector<uint32_t>* missing_out) const {
-  WEIR_ASSIGN_OR_RETURN(const std::vector<PlacedKey> placed, Place(keys));
   std::vector<uint32_t> missing;
-  for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
-    const absl::Span<const PlacedKey> window = NextWindow(rest);
-    rest.remove_prefix(window.size());
-    WindowLock lock(shards_, window);
-    ForEachRow(keys, window, RowStore::Touch::kWeights, [&](const PlacedKey& key, const Row& row) {
+  WEIR_RETURN_IF_ERROR(ForEachWindow(keys, [&](absl::Span<const WantedRow> window) {
+    ForEachRow<TouchedPart::kWeights>(keys, window, [&](const WantedRow& key, const Row& row) {
       if (row.weights == nullptr) {
         missing.push_back(key.position);
       } else {
-        std::memcpy(rows.data() + size_t{key.position} * dim(), row.weights, dim() * sizeof(float));
+        CopyRow(row.weights, dim(), rows.data() + size_t{key.position} * dim());
       }
     });
-  }
+  }));
   for (uint32_t position : missing) initializer_->Fill(keys[position], rows.subspan(size_t{position} * dim(), dim()));
   const auto count = static_cast<uint32_t>(missing.size());
   if (missing_out != nullptr) {
@@ -155,16 +181,12 @@ absl::StatusOr<uint32_t> Table::Lookup(absl::Span<const Key> keys, absl::Span<fl
 
 absl::Status Table::LookupWhatIf(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales,
                                  absl::Span<float> rows) const {
-  WEIR_ASSIGN_OR_RETURN(const std::vector<PlacedKey> placed, Place(keys));
   const uint32_t slot_floats = optimizer_->slot_floats();
   std::vector<float> slots(keys.size() * slot_floats);
   std::vector<RowUpdate> updates(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) updates[i] = {&rows[i * dim()], slots.data() + i * slot_floats, &gradients[i * dim()]};
-  for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
-    const absl::Span<const PlacedKey> window = NextWindow(rest);
-    rest.remove_prefix(window.size());
-    WindowLock lock(shards_, window);
-    ForEachRow(keys, window, RowStore::Touch::kAll, [&](const PlacedKey& key, const Row& row) {
+  WEIR_RETURN_IF_ERROR(ForEachWindow(keys, [&](absl::Span<const WantedRow> window) {
+    ForEachRow<TouchedPart::kAll>(keys, window, [&](const WantedRow& key, const Row& row) {
       const RowUpdate& update = updates[key.position];
       if (row.weights == nullptr) {
         initializer_->Fill(keys[key.position], absl::MakeSpan(update.weights, dim()));
@@ -174,7 +196,7 @@ absl::Status Table::LookupWhatIf(absl::Span<const Key> keys, absl::Span<const fl
         std::copy_n(row.slots, slot_floats, update.slots);
       }
     });
-  }
+  }));
   const auto untouched = [this](const RowUpdate& update) {
     return std::all_of(update.gradient, update.gradient + dim(), [](float g) { return g == 0; });
   };
@@ -183,30 +205,36 @@ absl::Status Table::LookupWhatIf(absl::Span<const Key> keys, absl::Span<const fl
   return absl::OkStatus();
 }
 
-Row Table::CreateRow(Key key, const PlacedKey& placed) {
-  const Row row = shards_[placed.shard]->rows.Insert(key, placed.hash);
+void Table::CreateAndUpdate(Key key, const WantedRow& wanted, const float* gradient, StepScales scales) {
+  const Row row = shards_[wanted.shard]->rows.Insert(key, wanted.hash);
   initializer_->Fill(key, absl::MakeSpan(row.weights, dim()));
   optimizer_->InitializeSlots(absl::MakeSpan(row.slots, optimizer_->slot_floats()));
-  return row;
+  const RowUpdate update = {row.weights, row.slots, gradient};
+  optimizer_->Update({&update, 1}, scales);
 }
 
 void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients, StepScales scales) {
-  const std::vector<PlacedKey> placed = *Place(keys);
+  const auto gradient_of = [&](const WantedRow& key) { return gradients.data() + size_t{key.position} * dim(); };
   RowUpdate updates[kUpdateRows];
-  for (absl::Span<const PlacedKey> rest = placed; !rest.empty();) {
-    const absl::Span<const PlacedKey> window = NextWindow(rest);
-    rest.remove_prefix(window.size());
-    WindowLock lock(shards_, window);
+  std::vector<WantedRow> missing;
+  const absl::Status owned = ForEachWindow(keys, [&](absl::Span<const WantedRow> window) {
     size_t count = 0;
-    ForEachRow(keys, window, RowStore::Touch::kAll, [&](const PlacedKey& key, const Row& found) {
-      const Row row = found.weights != nullptr ? found : CreateRow(keys[key.position], key);
-      updates[count++] = {row.weights, row.slots, gradients.data() + size_t{key.position} * dim()};
+    missing.clear();
+    ForEachRow<TouchedPart::kAll>(keys, window, [&](const WantedRow& key, const Row& row) {
+      if (row.weights == nullptr) {
+        missing.push_back(key);
+        return;
+      }
+      updates[count++] = {row.weights, row.slots, gradient_of(key)};
       if (count < kUpdateRows) return;
       optimizer_->Update(updates, scales);
       count = 0;
     });
     optimizer_->Update(absl::MakeSpan(updates, count), scales);
-  }
+    // Only now: a new row may move others.
+    for (const WantedRow& key : missing) CreateAndUpdate(keys[key.position], key, gradient_of(key), scales);
+  });
+  assert(owned.ok());
 }
 
 TableSize Table::Size() const {
@@ -214,7 +242,7 @@ TableSize Table::Size() const {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     MutexLock lock(&shard->mu);
     size.rows += shard->rows.rows();
-    size.payload_bytes += shard->rows.rows() * shard->rows.layout().payload_bytes();
+    size.payload_bytes += shard->rows.rows() * page_layout_.row().payload_bytes();
     size.memory_bytes += shard->rows.memory_bytes();
   }
   return size;

@@ -15,6 +15,8 @@
 #include "proto/row_initializer.h"
 #include "proto/step_scales.h"
 #include "server/optimizer/row_optimizer.h"
+#include "server/storage/page_layout.h"
+#include "server/storage/row_search.h"
 #include "server/storage/row_store.h"
 #include "server/storage/slab_arena.h"
 
@@ -70,37 +72,34 @@ class Table {
 
  private:
   struct Shard {
-    Shard(StorePlace place, RowLayout layout, SlabArena* arena) : rows(place, layout, arena) {}
+    Shard(uint32_t table, const PageLayout* layout, SlabArena* arena) : rows(table, layout, arena) {}
     Mutex mu;
     RowStore rows;  // guarded by mu; whole windows of shards are locked at a time, which annotations cannot say
   };
-  // A key of a batch, placed.
-  struct PlacedKey {
-    uint32_t position = 0;  // in the batch
-    uint32_t shard = 0;     // index in shards_
-    uint32_t hash = 0;      // RowStore::IndexHash
-  };
+  struct Block;
   class WindowLock;
 
   Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
         std::unique_ptr<RowInitializer> initializer);
 
   absl::Status NotOwned(uint32_t position, Key key, uint32_t shard) const;
-  // The keys, grouped by shard in ascending order.
-  absl::StatusOr<std::vector<PlacedKey>> Place(absl::Span<const Key> keys) const;
-  // The first keys of `placed` that are worked on under one lock: bounded in keys (misses in flight) and shards (locks held).
-  static absl::Span<const PlacedKey> NextWindow(absl::Span<const PlacedKey> placed);
-  // visit(key, row) for each in order, the row (null: there is none) on its way into the caches. REQUIRES: the window's locks.
-  template <typename Visit>
-  void ForEachRow(absl::Span<const Key> keys, absl::Span<const PlacedKey> window, RowStore::Touch touch, Visit visit) const;
-  // A row at its initial value. REQUIRES: the shard's lock; the key has none.
-  Row CreateRow(Key key, const PlacedKey& placed);
+  // Places keys [first, first + block->size).
+  absl::Status Place(absl::Span<const Key> keys, size_t first, Block* block) const;
+  // work(window) for all keys, some at a time, with the locks of the window's shards; keys of a shard stand together.
+  template <typename Work>
+  absl::Status ForEachWindow(absl::Span<const Key> keys, Work work) const;
+  // visit(key, row) for each of a window, in any order. REQUIRES: the window's locks.
+  template <TouchedPart touched, typename Visit>
+  void ForEachRow(absl::Span<const Key> keys, absl::Span<const WantedRow> window, Visit visit) const;
+  // Creates the row at its initial value, and updates it. REQUIRES: the shard's lock; the key has none.
+  void CreateAndUpdate(Key key, const WantedRow& wanted, const float* gradient, StepScales scales);
 
   const uint32_t index_;
   const TableSpec spec_;
   const ShardRange range_;
   const std::unique_ptr<RowOptimizer> optimizer_;
   const std::unique_ptr<RowInitializer> initializer_;
+  const PageLayout page_layout_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
 };
 

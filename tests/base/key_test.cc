@@ -20,6 +20,17 @@ TEST(KeyTest, ShardsNeverChange) {
   EXPECT_EQ(shards, golden);
 }
 
+TEST(KeyTest, DividingByMultiplicationIsExact) {
+  for (const uint32_t count : {1u, 2u, 3u, 255u, 256u, 257u, 1000003u, ~0u}) {
+    const ShardDivider divider(count);
+    const uint64_t near = ~uint64_t{0} / count * count;
+    for (const uint64_t hash : {uint64_t{0}, uint64_t{1}, uint64_t{count}, uint64_t{count} - 1, near, near - 1, ~uint64_t{0}}) {
+      EXPECT_EQ(divider.ShardOf(hash), hash % count) << hash << " of " << count;
+    }
+    for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(divider.ShardOf(Mix64(i)), Mix64(i) % count);
+  }
+}
+
 TEST(KeyTest, ShardsAreEven) {
   std::vector<int> keys_in_shard(256);
   for (Key key = 0; key < 256 * 1000; ++key) ++keys_in_shard[ShardOfKey(3, key, 256)];
