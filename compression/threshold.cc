@@ -11,6 +11,9 @@
 namespace weir::compression {
 namespace {
 
+// Values so few that clearing and reading the bins would cost more than comparing them.
+constexpr size_t kCompared = 128;
+
 // Bin of a magnitude: its exponent, and its first mantissa bits when there are enough values for many bins to pay.
 constexpr int kFewShift = 22, kManyShift = 20;
 constexpr size_t kMany = 16384;
@@ -21,7 +24,7 @@ struct Bin {
   uint32_t rank = 0;  // 1-based, inside the bin
 };
 
-// The bin that holds the rank-th smallest magnitude.
+// The bin that holds the rank-th smallest magnitude. REQUIRES: 1 <= rank <= values.size().
 template <int kShift>
 Bin FindBin(absl::Span<const float> values, uint32_t rank) {
   constexpr size_t kBins = size_t{1} << (31 - kShift);
@@ -37,17 +40,24 @@ Bin FindBin(absl::Span<const float> values, uint32_t rank) {
     ++counts[3][bin(value[3])];
   }
   for (; value != end; ++value) ++counts[0][bin(*value)];
-  uint32_t below = 0;
-  for (uint32_t index = 0; index < kBins; ++index) {
+  // From the top: thresholds keep few values, and nothing is above the largest.
+  uint32_t above = 0;
+  for (uint32_t index = MaxMagnitudeBits(values) >> kShift;; --index) {
     const uint32_t count = counts[0][index] + counts[1][index] + counts[2][index] + counts[3][index];
-    if (below + count >= rank) return {index, count, rank - below};
-    below += count;
+    above += count;
+    const uint32_t below = static_cast<uint32_t>(values.size()) - above;
+    if (below < rank) return {index, count, rank - below};
   }
-  return {};
 }
 
 // The rank-th smallest magnitude (1-based). `scratch` is reused from call to call.
 float SelectMagnitude(absl::Span<const float> values, uint32_t rank, std::vector<uint32_t>* scratch) {
+  if (values.size() <= kCompared) {
+    uint32_t magnitudes[kCompared];
+    for (size_t i = 0; i < values.size(); ++i) magnitudes[i] = BitsOfFloat(values[i]) & 0x7fffffff;
+    std::nth_element(magnitudes, magnitudes + (rank - 1), magnitudes + values.size());
+    return FloatOfBits(magnitudes[rank - 1]);
+  }
   const bool many = values.size() >= kMany;
   const int shift = many ? kManyShift : kFewShift;
   Bin bin = many ? FindBin<kManyShift>(values, rank) : FindBin<kFewShift>(values, rank);

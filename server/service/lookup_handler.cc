@@ -254,13 +254,17 @@ absl::Status LookupHandler::EncodeChanges(Lookup* lookup, WorkerRows* worker, Lo
 }
 
 absl::Status LookupHandler::AnswerPooled(Lookup* lookup, LookupReply* reply) const {
-  std::vector<std::vector<float>> rows;
-  rows.reserve(lookup->tables.size());
+  uint64_t entries = 0;
+  for (const CallKeys& keys : lookup->tables) entries += keys.entries();
+  const std::unique_ptr<float[]> buffer(new float[entries]);  // not zeroed: every entry is written
+  std::vector<const float*> tables;
+  float* next = buffer.get();
   for (const CallKeys& keys : lookup->tables) {
-    rows.emplace_back(keys.entries());
-    WEIR_RETURN_IF_ERROR(keys.table->Lookup(keys.keys, absl::MakeSpan(rows.back())).status());
+    WEIR_RETURN_IF_ERROR(keys.table->Lookup(keys.keys, absl::MakeSpan(next, keys.entries())).status());
+    tables.push_back(next);
+    next += keys.entries();
   }
-  WEIR_RETURN_IF_ERROR(lookup->scope->EncodePooled(rows, reply->mutable_pooled_frame()));
+  WEIR_RETURN_IF_ERROR(lookup->scope->EncodePooled(tables, reply->mutable_pooled_frame()));
   if (lookup->pack) compression::PackFrame(reply->mutable_pooled_frame());
   if (reply->pooled_frame().size() + kReplyOverheadBytes <= kMessageBytesMax) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the pooled reply takes ", reply->pooled_frame().size(),

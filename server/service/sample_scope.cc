@@ -1,5 +1,7 @@
 #include "server/service/sample_scope.h"
 
+#include <cstring>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -90,29 +92,31 @@ absl::StatusOr<SampleScope> SampleScope::Decode(const LookupRequest& request, ab
   return scope;
 }
 
-absl::Status SampleScope::EncodePooled(absl::Span<const std::vector<float>> rows, std::string* frame) {
-  std::vector<float> pooled(entries_, 0.0f);
+absl::Status SampleScope::EncodePooled(absl::Span<const float* const> rows, std::string* frame) {
+  const std::unique_ptr<float[]> pooled(new float[entries_]);  // not zeroed: every entry is written
   std::vector<uint32_t> ends;
   ends.reserve(samples_);
   uint32_t end = 0;
   ForEachBag(
       [&](const Bags& bags, absl::Span<const uint32_t> keys, uint32_t entry) {
-        float* const out = pooled.data() + entry;
-        for (uint32_t key : keys) {
-          const float* const row = rows[bags.slot].data() + size_t{key} * bags.dim;
+        float* __restrict const out = pooled.get() + entry;
+        const float* const table_rows = rows[bags.slot];
+        std::memcpy(out, table_rows + size_t{keys[0]} * bags.dim, bags.dim * sizeof(float));
+        for (uint32_t key : keys.subspan(1)) {
+          const float* __restrict const row = table_rows + size_t{key} * bags.dim;
           for (uint32_t d = 0; d < bags.dim; ++d) out[d] += row[d];
         }
         end = entry + bags.dim;
       },
       [&] { ends.push_back(end); });
-  WEIR_RETURN_IF_ERROR(compression::SelectPerSample(pooled, ends, laplace_ ? 0 : sparsity_, &mask_));
+  const auto values = absl::MakeConstSpan(pooled.get(), entries_);
+  WEIR_RETURN_IF_ERROR(compression::SelectPerSample(values, ends, laplace_ ? 0 : sparsity_, &mask_));
   if (laplace_) {
     mask_.clear();
-    compression::SelectKept(pooled, compression::LaplaceThreshold(pooled, sparsity_), 0, &mask_);
+    compression::SelectKept(values, compression::LaplaceThreshold(values, sparsity_), 0, &mask_);
   }
-  std::vector<float> kept;
-  kept.reserve(mask_.size());
-  for (uint32_t position : mask_) kept.push_back(pooled[position]);
+  std::vector<float> kept(mask_.size());
+  for (size_t i = 0; i < mask_.size(); ++i) kept[i] = values[mask_[i]];
   return compression::EncodeSparse(entries_, mask_, kept, compression::ValueType::kFp32, frame);
 }
 

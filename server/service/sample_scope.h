@@ -26,7 +26,7 @@ class SampleScope {
   static absl::StatusOr<SampleScope> Decode(const LookupRequest& request, absl::Span<const CallKeys> tables);
 
   // Pools the rows (rows[slot]: those of the keys of LookupRequest.tables[slot]), appends the frame and remembers which entries it kept.
-  absl::Status EncodePooled(absl::Span<const std::vector<float>> rows, std::string* frame);
+  absl::Status EncodePooled(absl::Span<const float* const> rows, std::string* frame);
 
   // Entries that the mask kept: what a push carries.
   uint32_t kept() const { return static_cast<uint32_t>(mask_.size()); }
