@@ -10,6 +10,7 @@
 #include "base/grpc_endpoint.h"
 #include "base/key.h"
 #include "base/mutex.h"
+#include "base/trace.h"
 #include "client/retry_policy.h"
 #include "client/server_connection.h"
 #include "grpcpp/client_context.h"
@@ -22,6 +23,10 @@ using Done = std::function<void(grpc::Status)>;
 
 // gRPC itself ends a call at its deadline; this much later something is wrong with the process.
 constexpr absl::Duration kDeadlineGrace = absl::Seconds(5);
+
+const char* EdgeOf(const DescribeRequest&) { return "describe"; }
+const char* EdgeOf(const LookupRequest&) { return "lookup"; }
+const char* EdgeOf(const PushRequest&) { return "push"; }
 
 void Issue(const ServerConnection& to, grpc::ClientContext* context, const DescribeRequest* request, DescribeReply* reply, Done done) {
   to.lookup->async()->Describe(context, request, reply, std::move(done));
@@ -101,7 +106,9 @@ void PendingCalls<Request, Reply>::Send(size_t index) {
     ++state_->in_flight;
   }
   Issue(group_->connection(call->server), call->context.get(), &call->request, &call->reply,
-        [state = state_, call, index](grpc::Status status) {
+        [state = state_, call, index, sent = absl::Now()](grpc::Status status) {
+          const char* const edge = EdgeOf(call->request);
+          TraceCall(edge, edge, call->server, sent, absl::Now());
           MutexLock lock(&state->mu);
           call->status = std::move(status);
           state->finished.push_back(index);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "proto/job_file.h"
+#include "tools/bench/bench.h"
 #include "tools/compare/compare.h"
 #include "tools/datagen/datagen.h"
 #include "tools/experiment/experiment.h"
@@ -113,10 +114,14 @@ int Main(int argc, char** argv) {
   AddJobArguments(launch, &launched);
   launch->add_option("--bin-dir", request.bin_dir,
                      "Folder of weir-coordinator, weir-server and weir-worker, when they are not beside weir");
+  launch->add_flag("--trace", request.trace, "Workers write trace/worker-N.json into the run folder: open it in ui.perfetto.dev");
   launch->footer(kLaunchHelp);
 
   CompareRequest comparison;
   CLI::App* const compare = AddCompareCommand(&app, &comparison);
+
+  BenchRequest measured;
+  CLI::App* const bench = AddBenchCommand(&app, &measured);
 
   DctPaperRequest paper;
   CLI::App* const experiment = AddExperimentCommand(&app, &paper);
@@ -153,6 +158,7 @@ int Main(int argc, char** argv) {
     return RunStoppable([&](StopSignals* signals) { return Launch(request, signals); });
   }
   if (compare->parsed()) return RunStoppable([&](StopSignals* signals) { return Compare(comparison, signals); });
+  if (bench->parsed()) return RunStoppable([&](StopSignals* signals) { return Bench(measured, signals); });
   if (experiment->parsed()) return RunStoppable([&](StopSignals* signals) { return RunDctPaper(paper, signals); });
   if (explain->parsed()) status = Explain(explained);
   if (job->parsed()) status = PrintJob(printed);

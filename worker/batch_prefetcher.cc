@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/trace.h"
 
 namespace weir::worker {
 
@@ -52,7 +53,9 @@ void BatchPrefetcher::ReadAhead() {
         spare_.pop_back();
       }
     }
+    const absl::Time start = absl::Now();
     next.status = source_->Next(options_.samples, &next.batch);
+    TraceSpan("reader", "read", -1, start, absl::Now());
     next.bad_rows = source_->bad_rows();
     last = next.last();
     {

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/socket_bytes.h"
 #include "base/status_macros.h"
+#include "base/trace.h"
 #include "client/embedding_bags.h"
 #include "client/embedding_client.h"
 #include "proto/control_client.h"
@@ -46,6 +47,7 @@ struct Flags {
   std::string coordinator;
   std::string listen = "127.0.0.1:0";
   std::string log_level = "info";
+  std::string trace;  // file; empty: none
 };
 
 // Ranges of one set, as the coordinator hands them out.
@@ -186,7 +188,10 @@ absl::Status Run(const Flags& flags) {
       });
   // Its connections close after the coordinator knows why: peers fail when they do, and the first reason that is told stands.
   std::unique_ptr<DenseReducer> reducer;
+  if (!flags.trace.empty()) StartTrace();
   absl::Status status = Train(control.get(), endpoint->address(), &exchange, &progress, &reducer);
+  // Also of a run that failed.
+  if (!flags.trace.empty()) status.Update(WriteTrace(flags.trace, name));
   if (!status.ok()) {
     status = absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
     if (const absl::Status stopped = control->Stop(status.message()); !stopped.ok()) {
@@ -205,6 +210,7 @@ int main(int argc, char** argv) {
   CLI::App app("One training worker of a Weir job. Started by `weir launch`, or by hand with the address of a running weir-coordinator.");
   app.add_option("--coordinator", flags.coordinator, "HOST:PORT of the job's weir-coordinator")->required();
   app.add_option("--listen", flags.listen, "HOST:PORT for the other workers; port 0 takes a free one")->capture_default_str();
+  app.add_option("--trace", flags.trace, "FILE: what this worker did when, for ui.perfetto.dev or chrome://tracing (JSON)");
   app.add_option("--log-level", flags.log_level, "trace, debug, info, warn or error")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   spdlog::set_level(spdlog::level::from_str(flags.log_level));

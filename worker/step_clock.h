@@ -1,12 +1,14 @@
-// Where the time of the training thread goes: it is in one phase at a time.
+// Where the time of the training thread goes: it is in one phase at a time. Phases are spans of the process's trace, too (base/trace.h).
 #ifndef WEIR_WORKER_STEP_CLOCK_H_
 #define WEIR_WORKER_STEP_CLOCK_H_
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/trace.h"
 #include "proto/control_service.pb.h"
 
 namespace weir::worker {
@@ -18,9 +20,13 @@ class StepClock {
  public:
   StepClock() : entered_(absl::Now()) {}
 
+  // What comes is of this step, in the trace.
+  void BeginStep(int64_t step) { step_ = step; }
+
   // What passed since the last call was of the phase before.
   void Enter(StepPhase phase) {
     const absl::Time now = absl::Now();
+    TraceSpan("training", NameOf(phase_), step_, entered_, now);
     spent_[static_cast<size_t>(phase_)] += now - entered_;
     phase_ = phase;
     entered_ = now;
@@ -42,10 +48,16 @@ class StepClock {
   }
 
  private:
+  static const char* NameOf(StepPhase phase) {
+    constexpr const char* kNames[] = {"read",  "lookup wait", "forward", "backward", "push wait",
+                                      "guard", "push encode", "reduce",  "update"};
+    return kNames[static_cast<size_t>(phase)];
+  }
   double Of(StepPhase phase) const { return absl::ToDoubleSeconds(spent_[static_cast<size_t>(phase)]); }
 
   std::array<absl::Duration, static_cast<size_t>(StepPhase::kUpdate) + 1> spent_ = {};
   StepPhase phase_ = StepPhase::kRead;
+  int64_t step_ = 0;
   absl::Time entered_;
 };
 

@@ -74,6 +74,7 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
   pooled_gradient_.resize(pooled_.size());
   logits_.resize(batch.samples);
   clock_.Enter(StepPhase::kLookupWait);
+  clock_.BeginStep(current->step);
   WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
   clock_.Enter(StepPhase::kForward);
   parts_.model->Forward(batch.samples, batch.dense, pooled_, absl::MakeSpan(logits_));

@@ -1,6 +1,7 @@
 // Rows over a loopback connection: the C++ client against an embedding server in a process of its own, the client on one core and the
 // server on another. One table of 2 million rows of 16 weights under rowwise Adagrad; batches of distinct random keys that have a row.
-//   BM_Lookup   EmbeddingBags::StartLookup and Wait, with that many lookups under way; replies in fp32 (none) or fp16.
+//   BM_Lookup   EmbeddingBags::StartLookup and Wait, with that many lookups under way; replies in fp32 (none), fp16, or
+//               a tenth of each sample's values by threshold (sample_dct, DCT-MP: 25 features).
 //   BM_Push     EmbeddingBags::StartPush and Wait under the ticket of a lookup, one under way; gradients in fp32 (none), or a tenth of
 //               them by threshold (dct). Its lookup is not timed.
 // Each beside two limits, taken in turns with it, so that all see the same machine:
@@ -56,8 +57,9 @@ namespace {
 
 constexpr uint32_t kDim = 16;
 constexpr uint64_t kRows = 2'000'000;
-constexpr size_t kFillKeys = 50'000;  // in one push
-constexpr size_t kTurnKeys = 32'768;  // looked up in one turn, if a batch is not larger
+constexpr size_t kFillKeys = 50'000;    // in one push
+constexpr size_t kSampleFeatures = 25;  // in sample scope: about as many as the paper's samples have
+constexpr size_t kTurnKeys = 32'768;    // looked up in one turn, if a batch is not larger
 constexpr const char* kJob =
     "data: {train: [none.tsv]}\n"
     "embeddings: {dim: 16, optimizer: {type: rowwise_adagrad, learning_rate: 0.01}, initializer: {type: uniform, scale: 0.05}}\n"
@@ -76,8 +78,10 @@ T Must(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
+// `push` empty: the job's default.
 Job JobWith(const std::string& lookup, const std::string& push) {
-  return Must(ParseJob(kJob, "rpc_bench", {absl::StrCat("compression={lookup: {method: ", lookup, "}, push: {method: ", push, "}}")}));
+  const std::string pushed = push.empty() ? "" : absl::StrCat(", push: {method: ", push, "}");
+  return Must(ParseJob(kJob, "rpc_bench", {absl::StrCat("compression={lookup: {method: ", lookup, "}", pushed, "}")}));
 }
 
 // This process and its later threads run on the `index`-th of the cores that it may use, if there are that many.
@@ -226,11 +230,11 @@ class Batches {
     std::iota(order_.begin(), order_.end(), 0);
     std::shuffle(order_.begin(), order_.end(), std::mt19937_64(1));
   }
-  // A batch of one key a sample.
-  std::vector<client::FeatureKeys> Next(size_t keys) {
-    std::vector<client::FeatureKeys> features(1);
+  // A batch of one key for each of `count` features of a sample, all of one table.
+  std::vector<client::FeatureKeys> Next(size_t keys, size_t count = 1) {
+    std::vector<client::FeatureKeys> features(count);
     for (size_t i = 0; i < keys; ++i) {
-      features[0].keys.push_back(Mix64(order_[next_]));
+      features[i % count].keys.push_back(Mix64(order_[next_]));
       next_ = (next_ + 1) % kRows;
     }
     return features;
@@ -261,6 +265,7 @@ struct Fixture {
     const Job job = JobWith("none", "none");
     table = Must(server::Table::Create(0, TablesOf(job)[0], job.seed(), {0, 1, job.cluster().shards()}, &arena));
     for (const char* const codec : {"none", "fp16"}) AddBags(codec, JobWith(codec, "none"));
+    AddBags("sample_dct", JobWith("dct, scope: sample, sparsity: 0.9", ""));
     AddBags("dct", JobWith("none", "dct"));
     gradients = DrawGradients(kFillKeys);
     for (uint64_t row = 0; row < kRows; row += kFillKeys) {
@@ -393,19 +398,20 @@ std::string RawRequest(const PayloadBytes& payload) {
 void Lookup(benchmark::State& state, Fixture* fixture, const std::string& codec) {
   const size_t keys = state.range(0), in_flight = state.range(1);
   const size_t turn_batches = std::max(kTurnKeys / keys, 2 * in_flight), calls = turn_batches * CallsOf(keys);
+  const size_t features = codec == "sample_dct" ? kSampleFeatures : 1;
   client::EmbeddingBags* const bags = fixture->bags[codec].get();
   std::vector<float> rows(keys * kDim);
   Sides sides;
   for (auto _ : state) {
     std::vector<std::vector<client::FeatureKeys>> batches(turn_batches);
-    for (auto& batch : batches) batch = fixture->batches.Next(keys);
+    for (auto& batch : batches) batch = fixture->batches.Next(keys, features);
     const EdgeBytes before = CountedBytes();
     state.SetIterationTime(Measure(
         *fixture,
         [&] {
           Pipeline(
               turn_batches, in_flight,
-              [&](size_t i) { return Must(bags->StartLookup(fixture->step, LookupRequest::PURPOSE_TRAIN, keys, batches[i])); },
+              [&](size_t i) { return Must(bags->StartLookup(fixture->step, LookupRequest::PURPOSE_TRAIN, keys / features, batches[i])); },
               [&](auto& lookup) { Must(lookup->Wait(absl::MakeSpan(rows))); });
         },
         &sides.weir));
@@ -417,7 +423,11 @@ void Lookup(benchmark::State& state, Fixture* fixture, const std::string& codec)
     const auto start_raw = [&](size_t) { return RawBatch(&fixture->raw, CallsOf(keys), request); };
     Measure(
         *fixture, [&] { Pipeline(turn_batches, in_flight, start_raw, [](RawBatch& batch) { batch.Wait(); }); }, &sides.raw);
-    const auto look_up = [&](const auto& batch) { Must(fixture->table->Lookup(batch[0].keys, absl::MakeSpan(rows)).status()); };
+    const auto look_up = [&](const auto& batch) {
+      for (const client::FeatureKeys& feature : batch) {
+        Must(fixture->table->Lookup(feature.keys, absl::MakeSpan(rows).first(feature.keys.size() * kDim)).status());
+      }
+    };
     Measure(
         *fixture, [&] { std::for_each(batches.begin(), batches.end(), look_up); }, &sides.table);
   }
@@ -450,14 +460,13 @@ void Push(benchmark::State& state, Fixture* fixture, const std::string& codec) {
 }
 
 void RegisterAll(Fixture* fixture) {
-  for (const char* const codec : {"none", "fp16"}) {
-    benchmark::RegisterBenchmark(absl::StrCat("BM_Lookup/", codec).c_str(), Lookup, fixture, codec)
-        ->ArgNames({"keys", "in_flight"})
-        ->Args({2048, 1})
-        ->Args({2048, 4})
-        ->Args({50000, 2})
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond);
+  for (const char* const codec : {"none", "fp16", "sample_dct"}) {
+    auto* const lookup = benchmark::RegisterBenchmark(absl::StrCat("BM_Lookup/", codec).c_str(), Lookup, fixture, codec)
+                             ->ArgNames({"keys", "in_flight"})
+                             ->Args({50000, 2})
+                             ->UseManualTime()
+                             ->Unit(benchmark::kMicrosecond);
+    if (codec != absl::string_view("sample_dct")) lookup->Args({2048, 1})->Args({2048, 4});
   }
   for (const char* const codec : {"none", "dct"}) {
     benchmark::RegisterBenchmark(absl::StrCat("BM_Push/", codec).c_str(), Push, fixture, codec)
@@ -473,8 +482,10 @@ void RegisterAll(Fixture* fixture) {
 }  // namespace weir
 
 int main(int argc, char** argv) {
-  weir::StartProcess("rpc_bench");
   benchmark::Initialize(&argc, argv);
+  // --glibc_defaults: without the heap that every binary keeps, to see what it is worth (docs/performance.md).
+  const bool glibc_defaults = argc == 2 && std::strcmp(argv[1], "--glibc_defaults") == 0;
+  if (!glibc_defaults) weir::StartProcess("rpc_bench");
   const weir::ServerProcess server;
   weir::PinToCore(0);
   const auto fixture = std::make_unique<weir::Fixture>(&server);

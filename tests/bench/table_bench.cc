@@ -1,12 +1,11 @@
-// A table in memory against the bare memory under it: 10 million rows of 16 weights, batches of random keys that have a row.
+// A table in memory against the bare memory under it: 20 million rows of 16 weights, batches of random keys that have a row.
 //   BM_TableLookup   Table::Lookup against a prefetched gather of 64-byte rows of one array with known indices: no keys, no hash, no locks.
 //   BM_TableApply    Table::Apply with rowwise Adagrad against a prefetched read-modify-write (SGD) of the same array.
 // Argument: keys a batch. Processor time of one thread; the two sides take turns, so that both see the same machine. Counters: rows/s of
-// the table, rows/s of the bare memory (raw), the table's share of it (of_raw); memory taken from the machine over payload of weights
-// and slots (memory).
+// the table, rows/s of the bare memory (raw), the table's share of it (of_raw); bytes of a row taken from the machine (memory/row), and of
+// its weights, slots and key (payload/row).
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,47 +18,16 @@
 
 #include "absl/types/span.h"
 #include "base/key.h"
-#include "proto/job_tables.h"
 #include "server/storage/slab_arena.h"
 #include "server/table/table.h"
+#include "tests/bench/filled_table.h"
 
 namespace weir::server {
 namespace {
 
-constexpr uint32_t kDim = 16;
-constexpr uint64_t kRows = 10'000'000;
-constexpr uint32_t kShards = 256;
+constexpr uint32_t kDim = kFilledDim;
+constexpr uint64_t kRows = 20'000'000;
 constexpr size_t kPrefetchAhead = 16;
-
-// Of this thread: what others run beside it does not count.
-double CpuSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Keys as they come: 64-bit hashes.
-Key KeyOfRow(uint64_t row) { return Mix64(row); }
-
-std::unique_ptr<Table> FullTable(SlabArena* arena) {
-  TableSpec spec;
-  spec.name = "bench";
-  spec.dim = kDim;
-  spec.optimizer.set_type(Optimizer::TYPE_ROWWISE_ADAGRAD);
-  spec.optimizer.set_learning_rate(0.01);
-  spec.optimizer.set_epsilon(1e-8);
-  spec.optimizer.set_initial_accumulator(0);
-  spec.initializer.set_type(Initializer::TYPE_UNIFORM);
-  spec.initializer.set_scale(0.05);
-  std::unique_ptr<Table> table = *Table::Create(0, spec, 1, ShardRange{0, 1, kShards}, arena);
-  std::vector<Key> keys(10000);
-  const std::vector<float> gradients(keys.size() * kDim, 1e-3f);
-  for (uint64_t row = 0; row < kRows; row += keys.size()) {
-    for (size_t i = 0; i < keys.size(); ++i) keys[i] = KeyOfRow(row + i);
-    table->Apply(keys, gradients, {1});
-  }
-  return table;
-}
 
 // One array of rows in huge pages.
 class RawRows {
@@ -97,7 +65,7 @@ class RawRows {
 // Built once, for both benchmarks.
 struct Fixture {
   SlabArena arena;
-  std::unique_ptr<Table> table = FullTable(&arena);
+  std::unique_ptr<Table> table = FilledTable(kRows, &arena);
   RawRows raw;
 };
 
@@ -111,7 +79,7 @@ class Batches {
   void Next() {
     for (size_t i = 0; i < rows.size(); ++i) {
       rows[i] = order_[next_];
-      keys[i] = KeyOfRow(rows[i]);
+      keys[i] = FilledKey(rows[i]);
       next_ = (next_ + 1) % kRows;
     }
   }
@@ -130,13 +98,13 @@ void Compare(benchmark::State& state, const Fixture& fixture, OfTable of_table, 
   double in_table = 0, in_raw = 0;
   for (auto _ : state) {
     batches.Next();
-    const double start = CpuSeconds();
+    const double start = ThreadSeconds();
     of_table(&batches);
-    const double seconds = CpuSeconds() - start;
+    const double seconds = ThreadSeconds() - start;
     batches.Next();  // other rows: the table has brought its own into the caches
-    const double raw_start = CpuSeconds();
+    const double raw_start = ThreadSeconds();
     of_raw(&batches);
-    in_raw += CpuSeconds() - raw_start;
+    in_raw += ThreadSeconds() - raw_start;
     in_table += seconds;
     state.SetIterationTime(seconds);
   }
@@ -144,7 +112,8 @@ void Compare(benchmark::State& state, const Fixture& fixture, OfTable of_table, 
   state.counters["rows/s"] = total / in_table;
   state.counters["raw"] = total / in_raw;
   state.counters["of_raw"] = in_raw / in_table;
-  state.counters["memory"] = static_cast<double>(fixture.arena.slab_bytes()) / static_cast<double>(fixture.table->Size().payload_bytes);
+  state.counters["memory/row"] = static_cast<double>(fixture.arena.slab_bytes()) / kRows;
+  state.counters["payload/row"] = static_cast<double>(fixture.table->Size().payload_bytes) / kRows + sizeof(Key);
 }
 
 void Lookup(benchmark::State& state, Fixture* fixture) {

@@ -94,6 +94,27 @@ TEST_F(JobTest, LeavesARunFolder) {
 
 // What the codecs account for is part of what the sockets counted, and nearly all of it: the rest is messages, of which each of the 26
 // tables takes some 30 bytes, and HTTP/2.
+// Every step's forward and backward, every call and every batch that was read.
+TEST_F(JobTest, TracesSayWhatWorkersDidWhen) {
+  std::vector<std::string> command = runner_->LaunchCommand("traced", "rows.tsv", {});
+  command.push_back("--trace");
+  const CommandResult result = RunningCommand(command).Wait();
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const auto steps = nlohmann::json::parse(ReadFile(runner_->RunDir("traced") + "/result.json"))["steps"].get<int>();
+  for (const char* const worker : {"worker-0", "worker-1"}) {
+    const auto trace = nlohmann::json::parse(ReadFile(absl::StrCat(runner_->RunDir("traced"), "/trace/", worker, ".json")));
+    std::map<std::string, int> spans;
+    for (const auto& event : trace["traceEvents"]) {
+      if (event["ph"] == "X" || event["ph"] == "b") ++spans[event["name"]];
+    }
+    EXPECT_GE(spans["forward"], steps) << worker;
+    EXPECT_EQ(spans["forward"], spans["backward"]) << worker;
+    EXPECT_GE(spans["lookup"], steps) << worker;
+    EXPECT_GE(spans["push"], steps) << worker;
+    EXPECT_GT(spans["read"], 0) << worker;
+  }
+}
+
 TEST_F(JobTest, AccountsFitTheSockets) {
   for (const Codec& codec : AllCodecs()) {
     const json result = Train(absl::StrCat("account-", codec.name), codec.sets);

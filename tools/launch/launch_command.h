@@ -14,6 +14,7 @@ struct LaunchRequest {
   std::string job_file;
   std::vector<std::string> sets;
   std::string bin_dir;  // empty: beside this executable
+  bool trace = false;   // workers write what they did when into the run folder
 };
 
 // Runs the job on this machine, shows its progress on standard error, writes the report and prints the result on standard output. Errors as

@@ -61,6 +61,14 @@ std::vector<LocalCluster::Peer> LocalCluster::Peers() const {
   return peers;
 }
 
+std::vector<std::string> LocalCluster::CommandOf(const Peer& peer, const std::string& coordinator_address) const {
+  std::vector<std::string> command = {peer.binary, "--coordinator", coordinator_address, "--listen", "127.0.0.1:0"};
+  if (options_.trace && peer.role == ROLE_WORKER) {
+    command.insert(command.end(), {"--trace", absl::StrCat(options_.run_dir, "/trace/worker-", peer.index, ".json")});
+  }
+  return command;
+}
+
 std::string LocalCluster::LogPath(const std::string& name) const {
   return absl::StrCat(options_.run_dir, "/logs/", absl::StrReplaceAll(name, {{" ", "-"}}), ".log");
 }
@@ -85,10 +93,8 @@ absl::StatusOr<std::string> LocalCluster::StartCoordinator() {
 
 absl::Status LocalCluster::StartPeers(const std::string& coordinator_address) {
   for (const Peer& peer : Peers()) {
-    WEIR_ASSIGN_OR_RETURN(
-        std::unique_ptr<ChildProcess> child,
-        ChildProcess::Start(
-            {peer.Name(), {peer.binary, "--coordinator", coordinator_address, "--listen", "127.0.0.1:0"}, LogPath(peer.Name())}));
+    WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child,
+                          ChildProcess::Start({peer.Name(), CommandOf(peer, coordinator_address), LogPath(peer.Name())}));
     children_.push_back(std::move(child));
     WEIR_RETURN_IF_ERROR(WaitUntilJoined(peer));
   }

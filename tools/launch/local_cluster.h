@@ -22,6 +22,7 @@ namespace weir::tools {
 struct ClusterOptions {
   std::string run_dir;  // made by MakeRunFolder: has job.yaml and logs/
   Binaries binaries;
+  bool trace = false;                                // workers write theirs into <run_dir>/trace/
   absl::Duration start_timeout = absl::Seconds(30);  // of each process: until the coordinator tells its address, until another has joined
   absl::Duration leave_timeout = absl::Seconds(60);  // from the coordinator's end to everyone's
   absl::Duration stop_grace = absl::Seconds(5);      // from SIGTERM to SIGKILL
@@ -52,6 +53,8 @@ class LocalCluster {
   };
 
   std::vector<Peer> Peers() const;
+  // How a peer is started.
+  std::vector<std::string> CommandOf(const Peer& peer, const std::string& coordinator_address) const;
   // "<run folder>/logs/worker-1.log".
   std::string LogPath(const std::string& name) const;
   absl::StatusOr<std::string> StartCoordinator();
