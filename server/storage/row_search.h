@@ -90,9 +90,14 @@ void FindRows(const PageLayout& page_layout, absl::Span<const WantedRow> wanted,
   const auto finish = [&](const Search& search) {
     const Key key = key_of(*search.wanted);
     const uint64_t matches = search.candidates;
-    const uint32_t second = second_of(matches);
-    uint32_t place = *layout.KeyOf(search.page, second) == key ? second : FirstOf(matches);
-    bool found = matches != 0 && *layout.KeyOf(search.page, place) == key;
+    uint32_t place = 0;
+    bool found = false;
+    // Without candidates nothing is read: the page may be the one of stores without rows, which is a head alone.
+    if (matches != 0) {
+      const uint32_t second = second_of(matches);
+      place = *layout.KeyOf(search.page, second) == key ? second : FirstOf(matches);
+      found = *layout.KeyOf(search.page, place) == key;
+    }
     for (uint64_t left = matches & (matches - 1); !found && left != 0; left &= left - 1) {
       place = FirstOf(left);
       found = *layout.KeyOf(search.page, place) == key;
