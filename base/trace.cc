@@ -56,8 +56,6 @@ double Microseconds(absl::Duration duration) { return absl::ToDoubleMicroseconds
 
 void StartTrace() { TheTrace().on.store(true, std::memory_order_relaxed); }
 
-bool TraceIsOn() { return TheTrace().on.load(std::memory_order_relaxed); }
-
 void TraceSpan(const char* lane, const char* name, int64_t step, absl::Time begin, absl::Time end) {
   Keep({lane, name, step, false, begin, end});
 }

@@ -15,7 +15,6 @@ namespace weir {
 // From here on spans are kept, up to kTraceSpansMax; those beyond are counted.
 inline constexpr size_t kTraceSpansMax = 2'000'000;
 void StartTrace();
-bool TraceIsOn();
 
 // What a thread did from `begin` to `end`: one thing at a time in a lane. `step` below 0: of no step. Names are constants.
 void TraceSpan(const char* lane, const char* name, int64_t step, absl::Time begin, absl::Time end);

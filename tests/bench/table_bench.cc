@@ -5,7 +5,6 @@
 // the table, rows/s of the bare memory (raw), the table's share of it (of_raw); bytes of a row taken from the machine (memory/row), and of
 // its weights, slots and key (payload/row).
 #include <benchmark/benchmark.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +20,7 @@
 #include "server/storage/slab_arena.h"
 #include "server/table/table.h"
 #include "tests/bench/filled_table.h"
+#include "tests/bench/huge_array.h"
 
 namespace weir::server {
 namespace {
@@ -32,16 +32,7 @@ constexpr size_t kPrefetchAhead = 16;
 // One array of rows in huge pages.
 class RawRows {
  public:
-  RawRows() {
-    constexpr size_t kHuge = size_t{2} << 20;
-    const size_t bytes = (kRows * kDim * sizeof(float) + kHuge - 1) / kHuge * kHuge;
-    rows_ = static_cast<float*>(std::aligned_alloc(kHuge, bytes));
-    madvise(rows_, bytes, MADV_HUGEPAGE);
-    std::memset(rows_, 0, bytes);
-  }
-  ~RawRows() { std::free(rows_); }
-  RawRows(const RawRows&) = delete;
-  RawRows& operator=(const RawRows&) = delete;
+  RawRows() : memory_(kRows * kDim * sizeof(float)), rows_(reinterpret_cast<float*>(memory_.data())) {}
 
   void Gather(const std::vector<uint64_t>& indices, float* out) const {
     for (size_t i = 0; i < indices.size(); ++i) {
@@ -59,7 +50,8 @@ class RawRows {
 
  private:
   float* Row(uint64_t index) const { return rows_ + index * kDim; }
-  float* rows_;
+  const HugeArray memory_;
+  float* const rows_;
 };
 
 // Built once, for both benchmarks.

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr char kHelp[] = R"(Run it from the project's root, on a machine with nothing else to do, with everything built:
   bazel build //... && bazel-bin/tools/weir bench --json bench.json
 A ratio is ours over the other's in the same run: read ratios, rates change with the machine. Scenarios beside Redis, PyTorch and pandas need
-those (tools/bench_peers installs them from Debian); the one on limited links needs root. All of it takes about ten minutes.
+those (tools/bench_peers installs them from Debian); the one on limited links needs root. All of it takes about seven minutes.
   weir bench --only table_lookup,reader          some of them
   weir bench --compare bench.json                what has changed since
 The scenarios, with what each is beside: docs/performance.md.)";

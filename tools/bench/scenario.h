@@ -37,7 +37,7 @@ struct ProgramPlaces {
 
 std::vector<Scenario> AllScenarios(const ProgramPlaces& places);
 
-// As in "met", "floor", "below": the aim, the floor, or neither is reached.
+// "aim met", "floor met", "below floor".
 std::string Verdict(const Scenario& scenario, double ratio);
 
 }  // namespace weir::tools

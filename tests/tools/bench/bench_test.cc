@@ -22,7 +22,7 @@ class BenchTest : public ::testing::Test {
  protected:
   BenchTest() {
     std::filesystem::create_directories(programs_);
-    Program("table_bench", R"(echo '{"benchmarks": [{"rows/s": 30, "raw": 60, "memory/row": 87, "payload/row": 76}]}')");
+    Program("table_bench", R"(echo '{"benchmarks": [{"rows/s": 30, "raw": 60}, {"memory/row": 87, "payload/row": 76}]}')");
     request_.benches = programs_;
     request_.programs = programs_;
     request_.dir = absl::StrCat(::testing::TempDir(), "/out");
