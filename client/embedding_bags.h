@@ -38,6 +38,8 @@ class BagsLookup {
   virtual ~BagsLookup() = default;
   // Waits for the replies and writes the pooled vectors: pooled[(sample * features + feature) * dim, +dim]. Call once.
   virtual absl::Status Wait(absl::Span<float> pooled) = 0;
+  // Whether the replies are there.
+  virtual bool ready() const = 0;
 };
 
 // A push under way.
@@ -47,6 +49,7 @@ class BagsPush {
   // Waits until every server has acknowledged; only then what was sent leaves the residuals. After an error all of it stays there, also
   // what some servers have applied: their step is done, that of the others never will be, so training must end. Call once.
   virtual absl::Status Wait() = 0;
+  virtual bool ready() const = 0;
 };
 
 // What a codec did and what travelled since it was asked last, for each table.

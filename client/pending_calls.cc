@@ -180,6 +180,12 @@ absl::Status PendingCalls<Request, Reply>::Wait(const Repair& repair) {
 }
 
 template <typename Request, typename Reply>
+bool PendingCalls<Request, Reply>::ready() const {
+  MutexLock lock(&state_->mu);
+  return state_->in_flight == 0;
+}
+
+template <typename Request, typename Reply>
 size_t PendingCalls<Request, Reply>::size() const {
   return state_->calls.size();
 }

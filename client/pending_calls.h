@@ -34,6 +34,8 @@ class PendingCalls {
   // Until every call has its reply. A call whose server is UNAVAILABLE is sent again after RetryDelay, at most kCallTriesMax times in all,
   // from here: nothing is retried before Wait. On an error that stays, names the server, cancels the other calls and returns it.
   absl::Status Wait(const Repair& repair = nullptr);
+  // Whether every call has ended, well or not: then Wait does not wait, unless it retries.
+  bool ready() const;
 
   size_t size() const;
   // After a successful Wait. REQUIRES: call < size().

@@ -46,6 +46,7 @@ class RowLookup : public BagsLookup {
   RowLookup(RowBags* bags, std::unique_ptr<StepMemory> memory, int64_t step, LookupRequest::Purpose purpose);
   ~RowLookup() override;
   absl::Status Wait(absl::Span<float> pooled) override;
+  bool ready() const override { return calls_.ready(); }
 
  private:
   friend class RowBags;
@@ -64,6 +65,7 @@ class RowPush : public BagsPush {
   RowPush(RowBags* bags, const RowStep& step);
   ~RowPush() override;
   absl::Status Wait() override;
+  bool ready() const override { return calls_.ready(); }
 
  private:
   friend class RowBags;

@@ -33,6 +33,7 @@ class SampleLookup : public BagsLookup {
  public:
   SampleLookup(SampleBags* bags, int64_t step, LookupRequest::Purpose purpose);
   absl::Status Wait(absl::Span<float> pooled) override;
+  bool ready() const override { return calls_.ready(); }
 
  private:
   friend class SampleBags;
@@ -53,6 +54,7 @@ class SamplePush : public BagsPush {
  public:
   SamplePush(SampleBags* bags, const SampleLookup* lookup);
   absl::Status Wait() override;
+  bool ready() const override { return calls_.ready(); }
 
  private:
   friend class SampleBags;

@@ -150,6 +150,7 @@ constexpr Setting kSettings[] = {
     {"training.deterministic", "false"},
     {"training.gradient_scale", "mean"},
     {"training.threads", "1"},
+    {"training.precision", "fp32"},
     {"training.schedule.warmup_steps", "0"},
     {"training.schedule.decay_steps", "0"},
     {"training.schedule.decay_start", "0", WithDecay},

@@ -3,8 +3,10 @@
 #define WEIR_WORKER_DENSE_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -34,8 +36,19 @@ class DenseModel {
   // unchanged until Backward. A batch of 0 samples is legal.
   virtual void Forward(uint32_t samples, absl::Span<const float> dense, absl::Span<const float> pooled, absl::Span<float> logits) = 0;
 
-  // Of the last Forward: given d loss / d logits, writes d loss / d pooled and replaces gradients() with the sums over the samples.
-  virtual void Backward(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) = 0;
+  // Of the last Forward, in two halves, so that who pushes d loss / d pooled need not wait for what is below: the first is given
+  // d loss / d logits and writes d loss / d pooled, the second does the rest. Together they replace gradients() with the sums over the
+  // samples, from the end of gradients() to its beginning. Between them nothing else may be called.
+  virtual void BackwardToPooled(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) = 0;
+  virtual void FinishBackward() = 0;
+  void Backward(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) {
+    BackwardToPooled(logit_gradient, pooled_gradient);
+    FinishBackward();
+  }
+
+  // Told by both halves, whenever a layer's gradients are there: all from `offset` on are final. The last time, of every Backward, with 0.
+  using GradientsReady = std::function<void(uint32_t offset)>;
+  void OnGradientsReady(GradientsReady listener) { gradients_ready_ = std::move(listener); }
 
   virtual absl::Span<float> parameters() = 0;
   virtual absl::Span<float> gradients() = 0;
@@ -45,6 +58,14 @@ class DenseModel {
   virtual void SetTraining(bool training) { static_cast<void>(training); }
   // What crossed the cuts (model.cuts) since the last call, named by their layers.
   virtual std::vector<client::CodecStats> TakeStats() { return {}; }
+
+ protected:
+  void TellGradientsReady(uint32_t offset) const {
+    if (gradients_ready_ != nullptr) gradients_ready_(offset);
+  }
+
+ private:
+  GradientsReady gradients_ready_;
 };
 
 // Parameters are drawn as a pure function of the seed (weights normal with variance 2 / (in + out), bias normal with variance 1 / out, as

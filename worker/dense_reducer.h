@@ -21,6 +21,15 @@ class DenseReducer {
   // name the peer.
   virtual absl::StatusOr<uint64_t> Reduce(int64_t step, uint32_t samples, absl::Span<float> gradients) = 0;
 
+  // The same while gradients are still being computed: Begin, then GradientsReady as often as there is news (gradients[offset, end) are
+  // final; from now on they are the reducer's), at last Finish, which answers as Reduce. Where a codec needs all of them it all happens in
+  // Finish.
+  virtual void Begin(int64_t step, uint32_t samples, absl::Span<float> gradients) { begun_ = {step, samples, gradients}; }
+  virtual void GradientsReady(uint32_t offset) { static_cast<void>(offset); }
+  virtual absl::StatusOr<uint64_t> Finish() { return Reduce(begun_.step, begun_.samples, begun_.gradients); }
+  // Whether Finish would have to wait for other workers.
+  virtual bool waits() { return true; }
+
   // For a guard of quality (worker/quality_guard.h), where the codec selects by sparsity: from the next Reduce on `factor`, at least 1,
   // times as dense as the settings say, at most whole.
   virtual void SetDensityFactor(double factor) { static_cast<void>(factor); }
@@ -29,6 +38,17 @@ class DenseReducer {
   virtual absl::Span<const float> HeldBack() { return {}; }
 
   virtual std::vector<client::CodecStats> TakeStats() = 0;
+
+ protected:
+  struct Begun {
+    int64_t step = 0;
+    uint32_t samples = 0;
+    absl::Span<float> gradients;
+  };
+  const Begun& begun() const { return begun_; }
+
+ private:
+  Begun begun_;
 };
 
 }  // namespace weir::worker

@@ -104,6 +104,7 @@ Dlrm::Dlrm(const Shape& shape)
       top_(shape.top, parameters().subspan(shape.bottom_parameter_count()), gradients().subspan(shape.bottom_parameter_count())),
       interacted_(shape.interaction.output_columns()),
       interacted_gradient_(shape.interaction.output_columns()),
+      bottom_gradient_(shape.interaction.dim),
       logit_gradient_(kBlockRows) {
   std::fill_n(gradients_.get(), parameter_count_, 0.0f);
   AddSlices("bottom.", shape_.bottom);
@@ -172,6 +173,7 @@ void Dlrm::Reserve(size_t samples) {
   top_.Reserve(rows);
   interacted_.Reserve(rows.batch);
   interacted_gradient_.Reserve(rows.block);
+  bottom_gradient_.Reserve(rows.batch);
 }
 
 void Dlrm::Forward(uint32_t samples, absl::Span<const float> dense, absl::Span<const float> pooled, absl::Span<float> logits) {
@@ -189,20 +191,43 @@ void Dlrm::Forward(uint32_t samples, absl::Span<const float> dense, absl::Span<c
   }
 }
 
-void Dlrm::Backward(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) {
+template <typename Work>
+void Dlrm::ForEachBlockBackward(Work work) {
+  // A batch of no samples has one block, so that its layers are done, too.
+  size_t first = 0;
+  do {
+    const size_t count = std::min(kBlockRows, pooled_.rows - first);
+    const bool last = first + count == pooled_.rows;
+    work(first, count, [this, last](size_t layer) {
+      if (last) TellGradientsReady(slices_[layer].offset);
+    });
+    first += count;
+  } while (first < pooled_.rows);
+}
+
+void Dlrm::BackwardToPooled(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) {
   std::fill_n(gradients_.get(), parameter_count_, 0.0f);
   const Matrix pooled_gradients = {pooled_gradient.data(), pooled_.rows, pooled_.columns, pooled_.stride};
-  for (size_t first = 0; first < pooled_.rows; first += kBlockRows) {
-    const size_t count = std::min(kBlockRows, pooled_.rows - first);
+  ForEachBlockBackward([&](size_t first, size_t count, auto layer_done) {
     const Matrix interacted = interacted_.Rows(first, count);
     const Matrix interacted_gradient = interacted_gradient_.Rows(0, count);
     std::copy_n(logit_gradient.begin() + first, count, logit_gradient_.begin());
     const Matrix logit_gradients = {logit_gradient_.data(), count, 1, 1};
 
-    top_.Backward(first, {interacted, ConstMatrix(), logit_gradients, interacted_gradient});
+    top_.Backward(first, {interacted, ConstMatrix(), logit_gradients, interacted_gradient},
+                  [&](size_t layer) { layer_done(shape_.bottom.size() + layer); });
     interaction_.Backward({pooled_.Rows(first, count), interacted, interacted_gradient, pooled_gradients.Rows(first, count)});
-    bottom_.Backward(first, {dense_.Rows(first, count), BottomPart(interacted), BottomPart(interacted_gradient), Matrix()});
-  }
+    const Matrix of_bottom = BottomPart(interacted_gradient), kept = bottom_gradient_.Rows(first, count);
+    for (size_t row = 0; row < count; ++row) std::copy_n(of_bottom.Row(row), of_bottom.columns, kept.Row(row));
+  });
+}
+
+void Dlrm::FinishBackward() {
+  ForEachBlockBackward([&](size_t first, size_t count, auto layer_done) {
+    bottom_.Backward(first,
+                     {dense_.Rows(first, count), BottomPart(interacted_.Rows(first, count)), bottom_gradient_.Rows(first, count), Matrix()},
+                     layer_done);
+  });
 }
 
 Matrix Dlrm::BottomPart(Matrix interaction) const {

@@ -22,15 +22,16 @@
 namespace weir::worker {
 
 // dense -> bottom MLP (ReLU after every layer) -> interaction with the pooled vectors -> top MLP (no activation after the last: its output
-// is the logit). Samples go through the whole model in blocks, forward and backward, so that a block's activations stay in the core's
-// cache.
+// is the logit). Samples go through the model in blocks, forward and backward, so that a block's activations stay in the core's cache:
+// forward through all of it, backward through top and interaction first, then through the bottom.
 class Dlrm final : public DenseModel {
  public:
   // INVALID_ARGUMENT: widths that do not fit together.
   static absl::StatusOr<std::unique_ptr<Dlrm>> Create(const Model& model, const DataSchema& schema, uint32_t dim, uint64_t seed);
 
   void Forward(uint32_t samples, absl::Span<const float> dense, absl::Span<const float> pooled, absl::Span<float> logits) override;
-  void Backward(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) override;
+  void BackwardToPooled(absl::Span<const float> logit_gradient, absl::Span<float> pooled_gradient) override;
+  void FinishBackward() override;
   absl::Span<float> parameters() override { return {parameters_.get(), parameter_count_}; }
   absl::Span<float> gradients() override { return {gradients_.get(), parameter_count_}; }
   const std::vector<ParameterSlice>& layers() const override { return slices_; }
@@ -54,6 +55,10 @@ class Dlrm final : public DenseModel {
   void Reserve(size_t samples);
   // The bottom MLP's output lies in the first `dim` columns of the interaction's.
   Matrix BottomPart(Matrix interaction) const;
+  // work(first, count, layer_done) for each block of the last Forward. layer_done(i) is for layer i of slices_: after the last block its
+  // gradients are final.
+  template <typename Work>
+  void ForEachBlockBackward(Work work);
 
   Shape shape_;
   size_t parameter_count_;
@@ -72,6 +77,7 @@ class Dlrm final : public DenseModel {
 
   MatrixBuffer interacted_;            // of the batch
   MatrixBuffer interacted_gradient_;   // of a block
+  MatrixBuffer bottom_gradient_;       // of the batch: of the bottom MLP's output
   std::vector<float> logit_gradient_;  // of a block
   ConstMatrix dense_;                  // the caller's, of the last Forward
   ConstMatrix pooled_;

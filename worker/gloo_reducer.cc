@@ -92,6 +92,7 @@ class GlooReducer final : public DenseReducer {
 class LoneReducer final : public DenseReducer {
  public:
   absl::StatusOr<uint64_t> Reduce(int64_t, uint32_t samples, absl::Span<float>) override { return samples; }
+  bool waits() override { return false; }
   std::vector<client::CodecStats> TakeStats() override { return {}; }
 };
 

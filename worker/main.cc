@@ -30,6 +30,7 @@
 #include "worker/evaluator.h"
 #include "worker/gloo_reducer.h"
 #include "worker/matrix.h"
+#include "worker/overlapped_reducer.h"
 #include "worker/peer_exchange.h"
 #include "worker/peer_reducer.h"
 #include "worker/power_sgd_reducer.h"
@@ -41,6 +42,8 @@
 namespace weir::worker {
 namespace {
 
+// 256 KiB: below it an all-reduce takes its round trips, not its bytes.
+constexpr uint32_t kReducedFloatsMin = 64 << 10;
 constexpr absl::Duration kHeartbeatPeriod = absl::Milliseconds(250);
 
 struct Flags {
@@ -82,7 +85,10 @@ absl::StatusOr<std::unique_ptr<DenseReducer>> CreateReducer(ControlClient* contr
   const Compression::Method method = job.compression().dense().method();
   if (method == Compression::METHOD_NONE || method == Compression::METHOD_POWERSGD) {
     WEIR_ASSIGN_OR_RETURN(auto sums, CreateGlooReducer(control, {job.cluster().workers(), address.substr(0, address.rfind(':')), timeout}));
-    if (method == Compression::METHOD_NONE) return sums;
+    if (method == Compression::METHOD_NONE) {
+      return job.cluster().workers() == 1 ? std::move(sums)
+                                          : CreateOverlappedReducer(ReducedParts(layers, kReducedFloatsMin), std::move(sums));
+    }
     return CreatePowerSgdReducer(layers, {job.compression().dense(), job.seed()}, std::move(sums));
   }
   PeerReducerOptions options;
@@ -114,6 +120,7 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   const DataSchema schema = SchemaOf(job);
   const uint32_t dim = job.embeddings().dim();
   SetMatrixThreads(job.training().threads());
+  WEIR_RETURN_IF_ERROR(SetMatrixPrecision(job.training().precision() == Training::PRECISION_BF16 ? Precision::kBf16 : Precision::kFp32));
 
   WEIR_ASSIGN_OR_RETURN(const auto client, ConnectToServers(control));
   WEIR_ASSIGN_OR_RETURN(const auto bags, client::EmbeddingBags::Create(client.get(), {dim, job.compression()}));
@@ -157,6 +164,7 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   leave.set_bad_rows(source.bad_rows() + test_source.bad_rows());
   leave.set_wait_seconds(progress->wait_seconds());
   *leave.mutable_step_seconds() = progress->step_seconds();
+  *leave.mutable_step_waits() = progress->step_waits();
   for (CodecReport& report : progress->codec_totals()) *leave.add_codecs() = std::move(report);
   *leave.mutable_decisions() = progress->Take().decisions();
   return control->Leave(std::move(leave));

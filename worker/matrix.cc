@@ -7,11 +7,14 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "worker/bf16_product.h"
 
 namespace weir::worker {
 namespace {
 
 constexpr size_t kLineFloats = 16;
+
+thread_local Precision precision = Precision::kFp32;
 
 }  // namespace
 
@@ -31,6 +34,10 @@ void Multiply(Product product, ConstMatrix a, ConstMatrix b, Into into, Matrix c
     for (size_t row = 0; row < c.rows; ++row) std::fill_n(c.Row(row), c.columns, 0.0f);
     return;
   }
+  if (precision == Precision::kBf16) {
+    MultiplyBf16(product, a, b, into, c);
+    return;
+  }
   const char transpose_a = product == Product::kAtB ? 'T' : 'N';
   const char transpose_b = product == Product::kABt ? 'T' : 'N';
   const float keep = into == Into::kAdd ? 1.0f : 0.0f;
@@ -43,5 +50,14 @@ void Multiply(Product product, ConstMatrix a, ConstMatrix b, Into into, Matrix c
 }
 
 void SetMatrixThreads(int count) { omp_set_num_threads(count); }
+
+absl::Status SetMatrixPrecision(Precision wanted) {
+  if (wanted == Precision::kBf16 && !CanMultiplyBf16()) {
+    return absl::FailedPreconditionError(
+        "training.precision: bf16, but this processor has no instructions for it (AVX512_BF16, or AMX_BF16); use fp32");
+  }
+  precision = wanted;
+  return absl::OkStatus();
+}
 
 }  // namespace weir::worker

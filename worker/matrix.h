@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "absl/status/status.h"
 #include "hwy/aligned_allocator.h"
 
 namespace weir::worker {
@@ -68,6 +69,14 @@ void Multiply(Product product, ConstMatrix a, ConstMatrix b, Into into, Matrix c
 // Threads of the calling thread's Multiply calls from now on. The library keeps them in an OpenMP pool of that thread; 1 means no pool at
 // all. Threads that never call this get OpenMP's default (OMP_NUM_THREADS, else one for each core).
 void SetMatrixThreads(int count);
+
+enum class Precision {
+  kFp32,
+  kBf16,  // both factors are rounded to bf16, to nearest; products and sums are fp32
+};
+
+// Of the calling thread's Multiply calls from now on; fp32 at first. FAILED_PRECONDITION: bf16, and this processor multiplies none.
+absl::Status SetMatrixPrecision(Precision precision);
 
 }  // namespace weir::worker
 

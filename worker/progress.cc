@@ -70,9 +70,10 @@ void Progress::AddDecision(const GuardDecision& decision) {
   *progress_.add_decisions() = decision;
 }
 
-void Progress::SetStepSeconds(const StepSeconds& seconds) {
+void Progress::SetStepTimes(const StepSeconds& seconds, const StepWaits& waits) {
   MutexLock lock(&mu_);
   step_seconds_ = seconds;
+  step_waits_ = waits;
   progress_.set_wait_seconds(seconds.lookup_wait() + seconds.push_wait() + seconds.reduce());
 }
 
@@ -110,6 +111,11 @@ double Progress::wait_seconds() const {
 StepSeconds Progress::step_seconds() const {
   MutexLock lock(&mu_);
   return step_seconds_;
+}
+
+StepWaits Progress::step_waits() const {
+  MutexLock lock(&mu_);
+  return step_waits_;
 }
 
 std::vector<CodecReport> Progress::codec_totals() const {

@@ -25,7 +25,7 @@ class Progress {
   void AddCodecStats(const std::vector<client::CodecStats>& stats);
   void AddDecision(const GuardDecision& decision);
   // In all.
-  void SetStepSeconds(const StepSeconds& seconds);
+  void SetStepTimes(const StepSeconds& seconds, const StepWaits& waits);
   void SetBadRows(uint64_t rows);
 
   // All since the start, and the window, codec figures and decisions since the last call. Each of those is given out once.
@@ -36,6 +36,7 @@ class Progress {
   // Lookups, pushes and reductions waited for.
   double wait_seconds() const;
   StepSeconds step_seconds() const;
+  StepWaits step_waits() const;
   // Every codec over the whole of training.
   std::vector<CodecReport> codec_totals() const;
 
@@ -46,6 +47,7 @@ class Progress {
   Codecs codecs_ ABSL_GUARDED_BY(mu_);                                        // since the last Take
   Codecs codec_totals_ ABSL_GUARDED_BY(mu_);
   StepSeconds step_seconds_ ABSL_GUARDED_BY(mu_);
+  StepWaits step_waits_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace weir::worker

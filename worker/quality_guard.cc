@@ -68,10 +68,13 @@ QualityGuard::QualityGuard(const Job& job, uint32_t rank, QualityGuardParts part
   }
 }
 
+bool QualityGuard::Watches(int64_t step, uint32_t samples) const {
+  return samples > 0 && (static_cast<uint64_t>(step) + 1) % job_.compression().guard().probe_every() == 0;
+}
+
 absl::Status QualityGuard::Watch(const Step& step) {
+  if (!Watches(step.step, step.batch->samples)) return absl::OkStatus();
   const Compression::Guard& guard = job_.compression().guard();
-  const bool due = (static_cast<uint64_t>(step.step) + 1) % guard.probe_every() == 0;
-  if (!due || step.batch->samples == 0) return absl::OkStatus();
   samples_ = std::min(guard.probe_samples(), step.batch->samples);
   step_samples_ = uint64_t{step.batch->samples} * job_.cluster().workers();
   const double logloss = ShiftedLogLoss(step.logits.first(samples_), absl::MakeConstSpan(step.batch->labels).first(samples_));

@@ -57,6 +57,8 @@ class QualityGuard {
     absl::Span<const float> pooled;  // as its lookup answered
     absl::Span<const float> logits;  // of its forward pass
   };
+  // Whether Watch would probe at this step.
+  bool Watches(int64_t step, uint32_t samples) const;
   // Probes when it is time to. Uses the model's activations up, leaves its parameters and gradients as they are. Errors are those of a
   // lookup.
   absl::Status Watch(const Step& step);

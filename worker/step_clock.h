@@ -32,6 +32,20 @@ class StepClock {
     entered_ = now;
   }
 
+  // A phase that takes something that may not be there yet. `waits`: it is not.
+  void EnterWait(StepPhase phase, bool waits) {
+    Enter(phase);
+    waits_[static_cast<size_t>(phase)] += waits;
+  }
+
+  StepWaits waits() const {
+    StepWaits waits;
+    waits.set_lookup(waits_[static_cast<size_t>(StepPhase::kLookupWait)]);
+    waits.set_push(waits_[static_cast<size_t>(StepPhase::kPushWait)]);
+    waits.set_reduce(waits_[static_cast<size_t>(StepPhase::kReduce)]);
+    return waits;
+  }
+
   // Of the phases left so far.
   StepSeconds seconds() const {
     StepSeconds seconds;
@@ -55,7 +69,9 @@ class StepClock {
   }
   double Of(StepPhase phase) const { return absl::ToDoubleSeconds(spent_[static_cast<size_t>(phase)]); }
 
-  std::array<absl::Duration, static_cast<size_t>(StepPhase::kUpdate) + 1> spent_ = {};
+  static constexpr size_t kPhases = static_cast<size_t>(StepPhase::kUpdate) + 1;
+  std::array<absl::Duration, kPhases> spent_ = {};
+  std::array<uint64_t, kPhases> waits_ = {};
   StepPhase phase_ = StepPhase::kRead;
   int64_t step_ = 0;
   absl::Time entered_;

@@ -8,7 +8,12 @@
 #include "proto/step_scales.h"
 
 namespace weir::worker {
-Trainer::Trainer(TrainerParts parts, TrainerOptions options) : parts_(parts), options_(std::move(options)) {}
+
+Trainer::Trainer(TrainerParts parts, TrainerOptions options) : parts_(parts), options_(std::move(options)) {
+  parts_.model->OnGradientsReady([reducer = parts_.reducer](uint32_t offset) { reducer->GradientsReady(offset); });
+}
+
+Trainer::~Trainer() { parts_.model->OnGradientsReady(nullptr); }
 
 absl::Status Trainer::Run() {
   bool more = true;
@@ -27,12 +32,11 @@ absl::Status Trainer::Run() {
   }
   // Lookups of steps that will not run are dropped; the last push must be there before anybody evaluates.
   window_.clear();
-  clock_.Enter(StepPhase::kPushWait);
-  if (push_ != nullptr) WEIR_RETURN_IF_ERROR(push_->Wait());
+  WEIR_RETURN_IF_ERROR(WaitForPush());
   push_ = nullptr;
   clock_.Enter(StepPhase::kRead);
   // A push is accounted for once it is acknowledged: the last one has not been taken yet.
-  parts_.progress->SetStepSeconds(clock_.seconds());
+  parts_.progress->SetStepTimes(clock_.seconds(), clock_.waits());
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   return absl::OkStatus();
 }
@@ -68,33 +72,46 @@ absl::Status Trainer::LogitGradient(const StepAhead& current) {
   return absl::OkStatus();
 }
 
+absl::Status Trainer::WaitForPush() {
+  clock_.EnterWait(StepPhase::kPushWait, push_ != nullptr && !push_->ready());
+  return push_ == nullptr ? absl::OkStatus() : push_->Wait();
+}
+
 absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
   const Batch& batch = current->batch;
   pooled_.resize(size_t{batch.samples} * batch.features.size() * options_.dim);
   pooled_gradient_.resize(pooled_.size());
   logits_.resize(batch.samples);
-  clock_.Enter(StepPhase::kLookupWait);
+  clock_.EnterWait(StepPhase::kLookupWait, !current->lookup->ready());
   clock_.BeginStep(current->step);
   WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
   clock_.Enter(StepPhase::kForward);
   parts_.model->Forward(batch.samples, batch.dense, pooled_, absl::MakeSpan(logits_));
   WEIR_RETURN_IF_ERROR(LogitGradient(*current));
   clock_.Enter(StepPhase::kBackward);
-  parts_.model->Backward(logit_gradient_, absl::MakeSpan(pooled_gradient_));
-
-  clock_.Enter(StepPhase::kPushWait);
-  if (push_ != nullptr) WEIR_RETURN_IF_ERROR(push_->Wait());
-  clock_.Enter(StepPhase::kGuard);
-  if (parts_.guard != nullptr) WEIR_RETURN_IF_ERROR(parts_.guard->Watch({current->step, &batch, pooled_, logits_}));
+  parts_.reducer->Begin(current->step, batch.samples, parts_.model->gradients());
+  parts_.model->BackwardToPooled(logit_gradient_, absl::MakeSpan(pooled_gradient_));
+  // The guard uses the model up, so it comes after all of backward; the push leaves as early as it can.
+  const bool watched = parts_.guard != nullptr && parts_.guard->Watches(current->step, batch.samples);
+  if (watched) parts_.model->FinishBackward();
+  WEIR_RETURN_IF_ERROR(WaitForPush());
+  if (watched) {
+    clock_.Enter(StepPhase::kGuard);
+    WEIR_RETURN_IF_ERROR(parts_.guard->Watch({current->step, &batch, pooled_, logits_}));
+  }
   clock_.Enter(StepPhase::kPushEncode);
   WEIR_ASSIGN_OR_RETURN(push_, parts_.bags->StartPush(current->lookup.get(), pooled_gradient_));
-  clock_.Enter(StepPhase::kReduce);
-  WEIR_ASSIGN_OR_RETURN(const uint64_t total, parts_.reducer->Reduce(current->step, batch.samples, parts_.model->gradients()));
+  if (!watched) {
+    clock_.Enter(StepPhase::kBackward);
+    parts_.model->FinishBackward();
+  }
+  clock_.EnterWait(StepPhase::kReduce, parts_.reducer->waits());
+  WEIR_ASSIGN_OR_RETURN(const uint64_t total, parts_.reducer->Finish());
   clock_.Enter(StepPhase::kUpdate);
   if (total == 0) return false;
   parts_.optimizer->Update(parts_.model->parameters(), parts_.model->gradients(), ScalesOf(options_.training, current->step, total));
   clock_.Enter(StepPhase::kRead);
-  parts_.progress->SetStepSeconds(clock_.seconds());
+  parts_.progress->SetStepTimes(clock_.seconds(), clock_.waits());
   parts_.progress->AddStep(logits_, batch.labels);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   parts_.progress->AddCodecStats(parts_.reducer->TakeStats());

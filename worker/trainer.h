@@ -1,4 +1,6 @@
-// The training loop: read, look up, forward, backward, push, reduce, update.
+// The training loop: read, look up, forward, backward, push, reduce, update. Lookups are sent steps ahead; the push leaves between the two
+// halves of backward; dense gradients are reduced from the last layer on while backward goes on. So only what takes longer than the
+// computing beside it is waited for.
 #ifndef WEIR_WORKER_TRAINER_H_
 #define WEIR_WORKER_TRAINER_H_
 
@@ -41,6 +43,9 @@ struct TrainerOptions {
 class Trainer {
  public:
   Trainer(TrainerParts parts, TrainerOptions options);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   // Trains until no worker has data left, or steps_max steps. A worker whose data ends first goes on with empty steps, so that nobody waits
   // for it; all workers stop after the same step. Errors name worker, step and cause.
@@ -58,6 +63,8 @@ class Trainer {
   // One step of the whole job; false when no worker had samples.
   absl::StatusOr<bool> RunStep(StepAhead* current);
   absl::Status LogitGradient(const StepAhead& current);
+  // For the acknowledgement of the step before.
+  absl::Status WaitForPush();
 
   const TrainerParts parts_;
   const TrainerOptions options_;

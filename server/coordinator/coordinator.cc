@@ -348,6 +348,7 @@ JobResult Coordinator::Result() const {
   result.wait_seconds = totals_.wait_seconds();
   result.codecs = totals_.codecs();
   result.step_seconds = totals_.step_seconds();
+  result.step_waits = totals_.step_waits();
   result.workers = WorkersOf(options_.job);
   result.servers = ServersOf(options_.job);
   return result;

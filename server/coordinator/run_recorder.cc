@@ -63,6 +63,8 @@ Json ToJson(const StepSeconds& seconds) {
           {"update", seconds.update()}};
 }
 
+Json ToJson(const StepWaits& waits) { return {{"lookup", waits.lookup()}, {"push", waits.push()}, {"reduce", waits.reduce()}}; }
+
 Json AccountOf(const std::vector<CodecReport>& codecs) {
   Json account = Json::array();
   for (const CodecReport& codec : codecs) {
@@ -105,6 +107,7 @@ Json ToJson(const JobResult& result) {
           {"workers", result.workers},
           {"servers", result.servers},
           {"step_seconds", ToJson(result.step_seconds)},
+          {"step_waits", ToJson(result.step_waits)},
           {"account", AccountOf(result.codecs)}};
 }
 

@@ -52,6 +52,7 @@ struct JobResult {
   double wait_seconds = 0;
   std::vector<CodecReport> codecs;  // of all workers: what each table and layer took, on each edge
   StepSeconds step_seconds;         // of all workers together
+  StepWaits step_waits;             // likewise
   uint32_t workers = 0;
   uint32_t servers = 0;
 };

@@ -47,6 +47,12 @@ void AddStepSeconds(const StepSeconds& later, StepSeconds* sum) {
   sum->set_guard(sum->guard() + later.guard());
 }
 
+void AddStepWaits(const StepWaits& later, StepWaits* sum) {
+  sum->set_lookup(sum->lookup() + later.lookup());
+  sum->set_push(sum->push() + later.push());
+  sum->set_reduce(sum->reduce() + later.reduce());
+}
+
 uint64_t Minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace
@@ -150,6 +156,7 @@ void RunTotals::AddLeave(const LeaveRequest& request) {
     if (codecs_.size() < kCodecsMax) AddCodecReport(codec, &codecs_[{codec.edge(), codec.name()}]);
   }
   AddStepSeconds(request.step_seconds(), &step_seconds_);
+  AddStepWaits(request.step_waits(), &step_waits_);
   Worker& worker = workers_[request.index()];
   worker.phase = WorkerProgress::PHASE_DONE;
   worker.samples = request.samples();

@@ -72,9 +72,10 @@ class RunTotals {
   double train_seconds() const;             // the longest, of those that left
   WireBytes wire_bytes() const;             // of the workers
   WireBytes wire_bytes_evaluation() const;  // of those that left
-  // Of the workers that left: every codec, by edge and name, and where their time went.
+  // Of the workers that left: every codec, by edge and name, where their time went, and how often they waited.
   std::vector<CodecReport> codecs() const;
   StepSeconds step_seconds() const { return step_seconds_; }
+  StepWaits step_waits() const { return step_waits_; }
   // Every worker is past training.
   bool AllPastTraining() const;
 
@@ -118,6 +119,7 @@ class RunTotals {
   std::vector<GuardDecision> line_decisions_;
   std::map<std::pair<std::string, std::string>, CodecReport> codecs_;  // of those that left, by edge and name
   StepSeconds step_seconds_;
+  StepWaits step_waits_;
 };
 
 }  // namespace weir::server

@@ -1,11 +1,13 @@
 // One training step of the paper's DLRM on one core, against nothing but its matrix products: the bound of any implementation on the same
 // matrix library. The bare products run between the steps, so that both see the same machine. Counters: samples/s; GFLOP/s of the step;
 // GFLOP/s of the products (sgemm); the step's share of that (of_sgemm); GFLOP/s of a product of 1,024 x 1,024 matrices, the best that the
-// library does (best_sgemm), and the step's share of that (of_best).
+// library does (best_sgemm), and the step's share of that (of_best). BM_DlrmStepBf16: the same with training.precision: bf16 and, beside
+// it, fp32 (of_fp32: steps in bf16 over steps in fp32).
 #include <benchmark/benchmark.h>
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/key.h"
@@ -131,6 +133,33 @@ void BM_DlrmStep(benchmark::State& state) {
   state.counters["of_best"] = step_rate * kTrainFlops / best;
 }
 BENCHMARK(BM_DlrmStep)->Arg(128)->Arg(1024)->Arg(2048)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+void BM_DlrmStepBf16(benchmark::State& state) {
+  SetMatrixThreads(1);
+  const auto samples = static_cast<uint32_t>(state.range(0));
+  const std::unique_ptr<DenseModel> model = PaperModel();
+  const std::vector<float> dense = RandomVector(samples * kDenseFeatures, 1);
+  const std::vector<float> pooled = RandomVector(size_t{samples} * kSparseFeatures * kDim, 2);
+  const std::vector<float> logit_gradient = RandomVector(samples, 3);
+  std::vector<float> logits(samples), pooled_gradient(pooled.size());
+  const auto seconds_of = [&](Precision precision) {
+    if (const absl::Status status = SetMatrixPrecision(precision); !status.ok()) state.SkipWithError(std::string(status.message()).c_str());
+    const auto start = std::chrono::steady_clock::now();
+    model->Forward(samples, dense, pooled, absl::MakeSpan(logits));
+    model->Backward(logit_gradient, absl::MakeSpan(pooled_gradient));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  double bf16 = 0, fp32 = 0;
+  for (auto _ : state) {
+    const double seconds = seconds_of(Precision::kBf16);
+    fp32 += seconds_of(Precision::kFp32);
+    bf16 += seconds;
+    state.SetIterationTime(seconds);
+  }
+  state.counters["samples/s"] = static_cast<double>(state.iterations()) * samples / bf16;
+  state.counters["of_fp32"] = fp32 / bf16;
+}
+BENCHMARK(BM_DlrmStepBf16)->Arg(2048)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace weir::worker

@@ -92,8 +92,20 @@ TEST_F(JobTest, LeavesARunFolder) {
   EXPECT_TRUE(runner_->LiveProcesses().empty());
 }
 
-// What the codecs account for is part of what the sockets counted, and nearly all of it: the rest is messages, of which each of the 26
-// tables takes some 30 bytes, and HTTP/2.
+// Parity of a whole job; where the processor cannot, the job says so.
+TEST_F(JobTest, Bf16TrainsAsWellAsFp32) {
+  const CommandResult result = runner_->Launch("bf16", "rows.tsv", {"training.precision=bf16", "training.deterministic=true"});
+  if (result.exit_code != 0) {
+    EXPECT_TRUE(absl::StrContains(result.output, "training.precision: bf16, but this processor has no instructions for it"))
+        << result.output;
+    GTEST_SKIP() << "no bf16 here";
+  }
+  const json rounded = json::parse(ReadFile(runner_->RunDir("bf16") + "/result.json"));
+  const json exact = Train("fp32", {});
+  EXPECT_NEAR(rounded["logloss"].get<double>() / exact["logloss"].get<double>(), 1, 0.002);
+  EXPECT_NE(rounded["fingerprint"]["dense"], exact["fingerprint"]["dense"]);
+}
+
 // Every step's forward and backward, every call and every batch that was read.
 TEST_F(JobTest, TracesSayWhatWorkersDidWhen) {
   std::vector<std::string> command = runner_->LaunchCommand("traced", "rows.tsv", {});
@@ -108,13 +120,16 @@ TEST_F(JobTest, TracesSayWhatWorkersDidWhen) {
       if (event["ph"] == "X" || event["ph"] == "b") ++spans[event["name"]];
     }
     EXPECT_GE(spans["forward"], steps) << worker;
-    EXPECT_EQ(spans["forward"], spans["backward"]) << worker;
+    EXPECT_EQ(2 * spans["forward"], spans["backward"]) << worker;  // two halves, and the push between them
+    EXPECT_GE(spans["reduce"], steps) << worker;
     EXPECT_GE(spans["lookup"], steps) << worker;
     EXPECT_GE(spans["push"], steps) << worker;
     EXPECT_GT(spans["read"], 0) << worker;
   }
 }
 
+// What the codecs account for is part of what the sockets counted, and nearly all of it: the rest is messages, of which each of the 26
+// tables takes some 30 bytes, and HTTP/2.
 TEST_F(JobTest, AccountsFitTheSockets) {
   for (const Codec& codec : AllCodecs()) {
     const json result = Train(absl::StrCat("account-", codec.name), codec.sets);
@@ -140,6 +155,10 @@ TEST_F(JobTest, AccountsFitTheSockets) {
       EXPECT_GT(accounted[edge], bytes - calls * 2000) << codec.name << " " << edge;
     }
     EXPECT_GT(result["step_seconds"]["forward"].get<double>(), 0);
+    for (const char* cause : {"lookup", "push", "reduce"}) {
+      EXPECT_LE(result["step_waits"][cause].get<uint64_t>(), 2 * (result["steps"].get<uint64_t>() + 1)) << cause;
+    }
+    EXPECT_GE(result["step_waits"]["lookup"].get<uint64_t>(), 1u);  // the first
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tests/worker/reference.h"
+#include "worker/matrix.h"
 
 namespace weir::worker {
 namespace {
@@ -142,6 +143,55 @@ TEST(DlrmTest, TwoInstancesAreBitEqual) {
   EXPECT_EQ(std::memcmp(a.logits.data(), b.logits.data(), a.logits.size() * sizeof(float)), 0);
   EXPECT_EQ(std::memcmp(a.gradients.data(), b.gradients.data(), a.gradients.size() * sizeof(float)), 0);
   EXPECT_EQ(std::memcmp(a.pooled_gradient.data(), b.pooled_gradient.data(), a.pooled_gradient.size() * sizeof(float)), 0);
+}
+
+// What a reducer may take while backward goes on: told last layer first, once each, when it is final.
+TEST(DlrmTest, TellsOfEachLayerWhenItsGradientsAreFinal) {
+  for (const uint32_t samples : {0, 1, 300, 512}) {
+    auto model = *MakeModel(Sizes());
+    const Inputs inputs(Sizes(), samples);
+    const Step step = RunStep(model.get(), inputs);
+    std::vector<uint32_t> told;
+    std::vector<float> final_gradients(step.gradients.size());
+    model->OnGradientsReady([&](uint32_t offset) {
+      const uint32_t end = told.empty() ? static_cast<uint32_t>(final_gradients.size()) : told.back();
+      ASSERT_LT(offset, end);
+      std::copy(model->gradients().begin() + offset, model->gradients().begin() + end, final_gradients.begin() + offset);
+      told.push_back(offset);
+    });
+    std::vector<float> logits(samples), pooled_gradient(inputs.pooled.size());
+    model->Forward(samples, inputs.dense, inputs.pooled, absl::MakeSpan(logits));
+    model->BackwardToPooled(inputs.logit_gradient, absl::MakeSpan(pooled_gradient));
+    EXPECT_EQ(told.size(), Sizes().top.size());
+    EXPECT_EQ(pooled_gradient, step.pooled_gradient);
+    model->FinishBackward();
+    ASSERT_EQ(told.size(), model->layers().size());
+    for (size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], model->layers()[told.size() - 1 - i].offset);
+    EXPECT_EQ(final_gradients, step.gradients);
+  }
+}
+
+// Parity of training.precision: bf16. Factors are off by 2^-8 at most; of gradients more is that one ReLU in 250, near its edge, opens or
+// closes.
+TEST(DlrmTest, Bf16StaysNearFp32) {
+  auto model = *MakeModel(PaperSizes());
+  const Inputs inputs(PaperSizes(), 300);
+  const Step exact = RunStep(model.get(), inputs);
+  if (const absl::Status status = SetMatrixPrecision(Precision::kBf16); !status.ok()) GTEST_SKIP() << status;
+  const Step rounded = RunStep(model.get(), inputs), again = RunStep(model.get(), inputs);
+  ASSERT_TRUE(SetMatrixPrecision(Precision::kFp32).ok());
+  const auto difference = [](const std::vector<float>& a, const std::vector<float>& b) {
+    double squares = 0, all = 0;
+    for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]), all += a[i] * a[i];
+    return std::sqrt(squares / all);
+  };
+  EXPECT_LT(difference(exact.logits, rounded.logits), 0.02);
+  for (const auto vector : {&Step::logits, &Step::gradients, &Step::pooled_gradient}) {
+    const double off = difference(exact.*vector, rounded.*vector);
+    EXPECT_LT(off, 0.1);
+    EXPECT_GT(off, 1e-5);  // it is bf16
+    EXPECT_EQ(rounded.*vector, again.*vector);
+  }
 }
 
 TEST(DlrmTest, LayersCoverTheParametersInOrder) {

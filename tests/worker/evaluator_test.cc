@@ -49,6 +49,7 @@ class OnesBags final : public client::EmbeddingBags {
       std::fill(pooled.begin(), pooled.end(), 1.0f);
       return absl::OkStatus();
     }
+    bool ready() const override { return true; }
   };
 };
 
@@ -58,7 +59,8 @@ class SumModel final : public DenseModel {
   void Forward(uint32_t samples, absl::Span<const float>, absl::Span<const float> pooled, absl::Span<float> logits) override {
     for (uint32_t i = 0; i < samples; ++i) logits[i] = pooled[2 * i] + pooled[2 * i + 1];
   }
-  void Backward(absl::Span<const float>, absl::Span<float>) override { ADD_FAILURE() << "evaluation trains"; }
+  void BackwardToPooled(absl::Span<const float>, absl::Span<float>) override { ADD_FAILURE() << "evaluation trains"; }
+  void FinishBackward() override {}
   absl::Span<float> parameters() override { return {}; }
   absl::Span<float> gradients() override { return {}; }
   const std::vector<ParameterSlice>& layers() const override { return layers_; }

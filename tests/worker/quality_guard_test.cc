@@ -27,7 +27,8 @@ class SumModel final : public DenseModel {
     }
     ++forwards;
   }
-  void Backward(absl::Span<const float>, absl::Span<float>) override {}
+  void BackwardToPooled(absl::Span<const float>, absl::Span<float>) override {}
+  void FinishBackward() override {}
   absl::Span<float> parameters() override { return absl::MakeSpan(parameters_); }
   absl::Span<float> gradients() override { return absl::MakeSpan(gradients_); }
   const std::vector<ParameterSlice>& layers() const override { return layers_; }

@@ -99,15 +99,24 @@ std::string LinesTable(const RunResult& run, size_t lines_max) {
   return text;
 }
 
+// Steps that waited in a phase; empty where none can, or it was not counted.
+std::string WaitsText(const RunResult& run, absl::string_view phase) {
+  for (const auto& [cause, steps] : run.step_waits) {
+    if (phase == cause || phase == absl::StrCat(cause, "_wait")) return ShareText(static_cast<double>(steps), StepsOf(run));
+  }
+  return "";
+}
+
 std::string TimeTable(const RunResult& run) {
   const double steps = StepsOf(run);
   double all = 0;
   for (const auto& [phase, seconds] : run.step_seconds) all += seconds;
-  std::vector<Cells> lines = {{"a step of one worker", "ms", "share"}};
+  std::vector<Cells> lines = {{"a step of one worker", "ms", "share", "steps that waited"}};
   for (const auto& [phase, seconds] : run.step_seconds) {
-    lines.push_back({absl::StrReplaceAll(phase, {{"_", " "}}), absl::StrFormat("%.2f", 1000 * seconds / steps), ShareText(seconds, all)});
+    lines.push_back({absl::StrReplaceAll(phase, {{"_", " "}}), absl::StrFormat("%.2f", 1000 * seconds / steps), ShareText(seconds, all),
+                     WaitsText(run, phase)});
   }
-  lines.push_back({"all", absl::StrFormat("%.2f", 1000 * all / steps), ""});
+  lines.push_back({"all", absl::StrFormat("%.2f", 1000 * all / steps), "", ""});
   return TextTable(lines);
 }
 
@@ -202,8 +211,10 @@ absl::StatusOr<std::string> AccountJson(const RunResult& run) {
   }
   Json phases = Json::object();
   for (const auto& [phase, seconds] : run.step_seconds) phases[phase] = seconds;
-  const Json json = {{"job", run.job}, {"samples", run.samples}, {"steps", run.steps},    {"workers", run.workers},
-                     {"edges", edges}, {"account", lines},       {"step_seconds", phases}};
+  Json waits = Json::object();
+  for (const auto& [cause, steps] : run.step_waits) waits[cause] = steps;
+  const Json json = {{"job", run.job}, {"samples", run.samples}, {"steps", run.steps},     {"workers", run.workers},
+                     {"edges", edges}, {"account", lines},       {"step_seconds", phases}, {"step_waits", waits}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -34,6 +34,19 @@ Json Column(const MetricsSeries& metrics, Get get) {
   return column;
 }
 
+// Where the time of the workers' training threads went: seconds of all of them by phase, and the steps that waited in it.
+Json TimesJson(const RunResult& result) {
+  Json times = Json::array();
+  for (const auto& [phase, seconds] : result.step_seconds) {
+    Json waits = nullptr;
+    for (const auto& [cause, steps] : result.step_waits) {
+      if (phase == cause || phase == cause + "_wait") waits = steps;
+    }
+    times.push_back({{"phase", phase}, {"seconds", seconds}, {"waits", std::move(waits)}});
+  }
+  return times;
+}
+
 Json ResultJson(const RunResult& result) {
   Json edges = Json::array();
   for (size_t edge = 0; edge < kEdgeCount; ++edge) {
@@ -113,6 +126,7 @@ Json GuardJson(const std::vector<GuardFinding>& guard) {
 std::string DataOf(const RunFolder& run) {
   Json data = {
       {"result", ResultJson(run.result)},
+      {"times", TimesJson(run.result)},
       {"course", CourseJson(run.metrics)},
       {"codecs", CodecsJson(run.metrics)},
       {"guard", GuardJson(run.guard)},

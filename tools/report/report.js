@@ -1,6 +1,6 @@
 // The page: what the data says, put into tiles, tables and charts. Everything from files becomes text nodes, never markup.
 
-const {result, course, codecs, guard, teacher, config} = JSON.parse(document.getElementById("data").textContent);
+const {result, times, course, codecs, guard, teacher, config} = JSON.parse(document.getElementById("data").textContent);
 const perSample = (bytes) => result.samples ? bytes / result.samples : NaN;
 
 // How far the model is from the teacher, which nothing can beat but by luck.
@@ -59,6 +59,23 @@ function bytesTable() {
     bytesText(edge.training), bytesText(perSample(edge.training)), share(edge.training, color(edge.name)), bytesText(edge.evaluation)]}));
   rows.push({total: true, cells: ["all edges", bytesText(total), bytesText(perSample(total)), "", bytesText(evaluation)]});
   place("bytes").append(table(["edge", "training", "per sample", "share", "evaluation"], rows));
+}
+
+// Phases in which the thread may wait for others are painted as what it waits for.
+const WAITED_FOR = {lookup_wait: "lookup_reply", push_wait: "push", reduce: "dense"};
+
+function timesTable() {
+  const steps = result.steps * result.workers;
+  if (!times.length || !steps) return void (place("times").hidden = true);
+  const all = sum(times.map((time) => time.seconds));
+  const share = (seconds, paint) => [
+    element("span", {class: "share"}, element("i", {style: `width:${all ? seconds / all * 100 : 0}%;background:${paint}`})),
+    element("span", {}, percentText(all ? seconds / all : NaN))];
+  const milliseconds = (seconds) => `${(1000 * seconds / steps).toFixed(2)} ms`;
+  const rows = times.map(({phase, seconds, waits}) => ({cells: [words(phase), milliseconds(seconds),
+    share(seconds, WAITED_FOR[phase] ? color(WAITED_FOR[phase]) : "var(--accent)"), waits === null ? "" : percentText(waits / steps)]}));
+  rows.push({total: true, cells: ["a step", milliseconds(all), "", ""]});
+  place("phases").append(table(["phase", "time", "share", "steps that waited"], rows));
 }
 
 // A moving average over about a twelfth of the run, centred: it neither lags nor leads.
@@ -176,6 +193,7 @@ header();
 tiles();
 qualityTable();
 bytesTable();
+timesTable();
 if (course.samples.length) {
   learningCharts();
   speedCharts();

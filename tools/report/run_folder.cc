@@ -146,15 +146,25 @@ absl::Status ReadAccount(const Json& json, Source source, RunResult* result) {
     WEIR_RETURN_IF_ERROR(fields.status());
     result->account.push_back(std::move(line));
   }
-  Fields fields(json, source);
-  const Json* const phases = fields.Find("step_seconds");
-  WEIR_RETURN_IF_ERROR(fields.status());
+  return absl::OkStatus();
+}
+
+// Likewise.
+absl::Status ReadStepTimes(const Json& json, Source source, RunResult* result) {
+  const auto phases = json.find("step_seconds");
+  if (phases == json.end()) return absl::OkStatus();
   if (!phases->is_object()) return absl::DataLossError(absl::StrCat(source.path, ": field `step_seconds` is no object"));
   Fields seconds(*phases, source, "step_seconds.");
   for (const char* phase : {"read", "lookup_wait", "forward", "backward", "push_wait", "guard", "push_encode", "reduce", "update"}) {
     result->step_seconds.emplace_back(phase, seconds.Number(phase));
   }
-  return seconds.status();
+  WEIR_RETURN_IF_ERROR(seconds.status());
+  const auto causes = json.find("step_waits");
+  if (causes == json.end()) return absl::OkStatus();
+  if (!causes->is_object()) return absl::DataLossError(absl::StrCat(source.path, ": field `step_waits` is no object"));
+  Fields waits(*causes, source, "step_waits.");
+  for (const char* cause : {"lookup", "push", "reduce"}) result->step_waits.emplace_back(cause, waits.Count(cause));
+  return waits.status();
 }
 
 absl::StatusOr<RunResult> ResultFromJson(const Json& json, Source source) {
@@ -190,6 +200,7 @@ absl::StatusOr<RunResult> ResultFromJson(const Json& json, Source source) {
   result.servers = fields.Count("servers");
   WEIR_RETURN_IF_ERROR(fields.status());
   WEIR_RETURN_IF_ERROR(ReadAccount(json, source, &result));
+  WEIR_RETURN_IF_ERROR(ReadStepTimes(json, source, &result));
   return result;
 }
 

@@ -56,6 +56,7 @@ struct RunResult {
   uint64_t servers = 0;
   std::vector<AccountLine> account;                          // empty: the run was made by a version without
   std::vector<std::pair<std::string, double>> step_seconds;  // by phase, of all workers together; empty likewise
+  std::vector<std::pair<std::string, uint64_t>> step_waits;  // steps that waited, by what for; likewise
 };
 
 // teacher.json: the model that gave generated data its labels.

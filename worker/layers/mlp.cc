@@ -41,7 +41,7 @@ void Mlp::Forward(size_t first, ConstMatrix input, Matrix output) {
   }
 }
 
-void Mlp::Backward(size_t first, const LayerBackward& pass) {
+void Mlp::Backward(size_t first, const LayerBackward& pass, LayerDone done) {
   const size_t rows = pass.input.rows;
   LayerBackward layer_pass;
   layer_pass.output = pass.output;
@@ -51,6 +51,7 @@ void Mlp::Backward(size_t first, const LayerBackward& pass) {
     layer_pass.input_gradient = i > 0 ? layers_[i - 1].output_gradient.Rows(0, rows) : pass.input_gradient;
     if (layers_[i].cut != nullptr) layer_pass.output = layers_[i].cut->Backward(first, layer_pass.output, layer_pass.output_gradient);
     layers_[i].linear.Backward(layer_pass);
+    done(i);
     layer_pass.output = layer_pass.input;
     layer_pass.output_gradient = layer_pass.input_gradient;
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "worker/layers/linear.h"
 #include "worker/layers/threshold_cut.h"
@@ -34,8 +35,11 @@ class Mlp {
 
   // Samples [first, first + input.rows) of the batch.
   void Forward(size_t first, ConstMatrix input, Matrix output);
-  // Adds to the gradients. REQUIRES: Forward of the same rows, and no Reserve since.
-  void Backward(size_t first, const LayerBackward& pass);
+  // Adds to the gradients, layer by layer from the last one, and tells of each that is done. REQUIRES: Forward of the same rows, and no
+  // Reserve since.
+  using LayerDone = absl::FunctionRef<void(size_t layer)>;
+  void Backward(
+      size_t first, const LayerBackward& pass, LayerDone done = [](size_t) {});
 
  private:
   struct Layer {

@@ -123,6 +123,9 @@ TEST(RunTotalsTest, AccountsOfWorkersThatLeftAddUp) {
     LeaveRequest leave;
     leave.set_index(rank);
     leave.mutable_step_seconds()->set_forward(1.5 + rank);
+    leave.mutable_step_waits()->set_lookup(10 + rank);
+    leave.mutable_step_waits()->set_push(20);
+    leave.mutable_step_waits()->set_reduce(rank);
     CodecReport* codec = leave.add_codecs();
     codec->set_edge("lookup");
     codec->set_name("C1");
@@ -149,6 +152,9 @@ TEST(RunTotalsTest, AccountsOfWorkersThatLeftAddUp) {
   EXPECT_EQ(sum.kept(), 3u);
   EXPECT_EQ(sum.density_asked(), 0.5);
   EXPECT_EQ(totals.step_seconds().forward(), 4);
+  EXPECT_EQ(totals.step_waits().lookup(), 21u);
+  EXPECT_EQ(totals.step_waits().push(), 40u);
+  EXPECT_EQ(totals.step_waits().reduce(), 1u);
 }
 
 TEST(RunTotalsTest, DecisionsOfAllWorkersSinceTheLastLine) {

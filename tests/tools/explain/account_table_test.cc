@@ -23,6 +23,7 @@ RunResult SomeRun() {
                  {"lookup", "C2", 400, 0, 60, 20, 0, 0, 0, 0},
                  {"push", "C1", 0, 100, 200, 50, 2000, 400, 0.25, 0}};
   run.step_seconds = {{"read", 0.2}, {"lookup_wait", 0.6}};
+  run.step_waits = {{"lookup", 5}};
   return run;
 }
 
@@ -36,7 +37,7 @@ TEST(AccountTableTest, SaysWhereBytesAndTimeWent) {
   EXPECT_THAT(*text, ::testing::ContainsRegex("C1 +lookup +9.20 B.* 10 % +10 % +1.000\n"));
   EXPECT_THAT(*text, ::testing::ContainsRegex("C1 +push +3.50 B.* 25 % +20 % +0.000\n"));
   EXPECT_THAT(*text, ::testing::ContainsRegex("C2 +lookup +4.80 B.* - +- "));
-  EXPECT_THAT(*text, ::testing::ContainsRegex("lookup wait +30.00 +75.0 %"));
+  EXPECT_THAT(*text, ::testing::ContainsRegex("lookup wait +30.00 +75.0 % +25.0 %\n"));
   EXPECT_THAT(
       *text, HasSubstr("The largest term is rest of the dense edge: 27.8 % of all bytes. What works on it: compression.dense.method: dct"));
   EXPECT_THAT(*text, Not(HasSubstr("more with")));
@@ -58,6 +59,7 @@ TEST(AccountTableTest, JsonHoldsTheSame) {
   EXPECT_EQ(json["edges"][0]["rest"], 600);
   EXPECT_EQ(json["account"][2]["kept"], 400);
   EXPECT_EQ(json["step_seconds"]["lookup_wait"], 0.6);
+  EXPECT_EQ(json["step_waits"]["lookup"], 5);
 }
 
 TEST(AccountTableTest, ARunWithoutAccountSaysWhatToDo) {

@@ -41,7 +41,7 @@ TEST(RunFolderTest, ReadsTheAccountWhereThereIsOne) {
   constexpr absl::string_view kAccount =
       R"("servers": 2, "account": [{"edge": "push", "name": "C1", "keys": 1, "masks": 2, "values": 3, "headers": 4, "entries": 5, "kept": 6,
       "density_asked": 0.5, "codec_seconds": 0.25}], "step_seconds": {"read": 1, "lookup_wait": 2, "forward": 3, "backward": 4, "push_wait": 5,
-      "guard": 6, "push_encode": 7, "reduce": 8, "update": 9})";
+      "guard": 6, "push_encode": 7, "reduce": 8, "update": 9}, "step_waits": {"lookup": 1, "push": 2, "reduce": 3})";
   const std::string text = ResultWith(R"("servers": 2)", kAccount);
   run.Write("result.json", text);
   const auto result = ReadRunResult(run.dir());
@@ -51,6 +51,10 @@ TEST(RunFolderTest, ReadsTheAccountWhereThereIsOne) {
   EXPECT_EQ(result->account[0].codec_seconds, 0.25);
   ASSERT_EQ(result->step_seconds.size(), 9u);
   EXPECT_EQ(result->step_seconds[7], (std::pair<std::string, double>("reduce", 8)));
+  ASSERT_EQ(result->step_waits.size(), 3u);
+  EXPECT_EQ(result->step_waits[2], (std::pair<std::string, uint64_t>("reduce", 3)));
+  run.Write("result.json", absl::StrReplaceAll(text, {{R"("lookup": 1)", R"("lookup": -1)"}}));
+  EXPECT_THAT(std::string(ReadRunResult(run.dir()).status().message()), HasSubstr("step_waits.lookup"));
   run.Write("result.json", absl::StrReplaceAll(text, {{R"("masks": 2)", R"("masks": -2)"}}));
   EXPECT_THAT(std::string(ReadRunResult(run.dir()).status().message()), HasSubstr("account.masks"));
 }
