@@ -21,7 +21,7 @@ class VarintWriter {
 
   void Write(uint64_t value) {
     if (end_ > buffer_ + sizeof(buffer_) - kVarintBytesMax) Flush();
-    end_ = WriteVarint(value, end_);
+    end_ = WriteVarintFast(value, end_);
   }
 
  private:

@@ -6,16 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "compression/half.h"
+#include "compression/magnitude_rank.h"
 #include "compression/vector_kernels.h"
 
 namespace weir::compression {
 namespace {
 
-// Values so few that clearing and reading the bins would cost more than comparing them.
-constexpr size_t kCompared = 128;
-
-// Bin of a magnitude: its exponent, and its first mantissa bits when there are enough values for many bins to pay.
-constexpr int kFewShift = 22, kManyShift = 20;
+// Values so few that comparing them is cheaper than counting; and so many that each pass over them counts.
+constexpr size_t kCompared = 40;
 constexpr size_t kMany = 16384;
 
 struct Bin {
@@ -24,13 +22,15 @@ struct Bin {
   uint32_t rank = 0;  // 1-based, inside the bin
 };
 
+// Bin of a magnitude: its exponent and first mantissa bits.
+constexpr int kBinShift = 20;
+
 // The bin that holds the rank-th smallest magnitude. REQUIRES: 1 <= rank <= values.size().
-template <int kShift>
 Bin FindBin(absl::Span<const float> values, uint32_t rank) {
-  constexpr size_t kBins = size_t{1} << (31 - kShift);
+  constexpr size_t kBins = size_t{1} << (31 - kBinShift);
   // Near values often share a bin; counting them in turns spares each increment the wait for the one before.
   std::array<std::array<uint32_t, kBins>, 4> counts{};
-  const auto bin = [](float value) { return (BitsOfFloat(value) & 0x7fffffff) >> kShift; };
+  const auto bin = [](float value) { return (BitsOfFloat(value) & 0x7fffffff) >> kBinShift; };
   const float* value = values.data();
   const float* const end = value + values.size();
   for (; end - value >= 4; value += 4) {
@@ -42,7 +42,7 @@ Bin FindBin(absl::Span<const float> values, uint32_t rank) {
   for (; value != end; ++value) ++counts[0][bin(*value)];
   // From the top: thresholds keep few values, and nothing is above the largest.
   uint32_t above = 0;
-  for (uint32_t index = MaxMagnitudeBits(values) >> kShift;; --index) {
+  for (uint32_t index = kBins - 1;; --index) {
     const uint32_t count = counts[0][index] + counts[1][index] + counts[2][index] + counts[3][index];
     above += count;
     const uint32_t below = static_cast<uint32_t>(values.size()) - above;
@@ -58,10 +58,9 @@ float SelectMagnitude(absl::Span<const float> values, uint32_t rank, std::vector
     std::nth_element(magnitudes, magnitudes + (rank - 1), magnitudes + values.size());
     return FloatOfBits(magnitudes[rank - 1]);
   }
-  const bool many = values.size() >= kMany;
-  const int shift = many ? kManyShift : kFewShift;
-  Bin bin = many ? FindBin<kManyShift>(values, rank) : FindBin<kFewShift>(values, rank);
-  uint32_t first_bits = bin.index << shift;
+  if (values.size() < kMany) return FloatOfBits(MagnitudeOfRank(values, rank, MaxMagnitudeBits(values)));
+  Bin bin = FindBin(values, rank);
+  uint32_t first_bits = bin.index << kBinShift;
   if (bin.index == 0) {
     // Exact zeros, which may be most of the values, lie here among the subnormals.
     const uint32_t zeros = std::count(values.begin(), values.end(), 0.0f);
@@ -70,7 +69,7 @@ float SelectMagnitude(absl::Span<const float> values, uint32_t rank, std::vector
     first_bits = 1;
   }
   if (scratch->size() < bin.count + kCompactSlack) scratch->resize(bin.count + kCompactSlack);
-  const size_t count = CompactMagnitudes(values, first_bits, (bin.index + 1) << shift, scratch->data());
+  const size_t count = CompactMagnitudes(values, first_bits, (bin.index + 1) << kBinShift, scratch->data());
   const auto selected = scratch->begin() + (bin.rank - 1);
   std::nth_element(scratch->begin(), selected, scratch->begin() + count);
   return FloatOfBits(*selected);
@@ -153,19 +152,25 @@ float SelectLargest(absl::Span<const float> values, uint32_t count, std::vector<
   return least;
 }
 
+absl::Status CheckFinite(absl::Span<const float> values) {
+  if (MaxMagnitudeBits(values) < kInfinityBits) return absl::OkStatus();
+  const auto bad = std::find_if_not(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+  return absl::InvalidArgumentError(absl::StrCat("value ", bad - values.begin(), " of ", values.size(), " is ", *bad));
+}
+
+void SelectOfSample(absl::Span<const float> sample, double sparsity, uint32_t offset, std::vector<uint32_t>* kept) {
+  std::vector<uint32_t> scratch;  // takes memory for the largest samples only
+  SelectKept(sample, Threshold(sample, sparsity, &scratch), offset, kept);
+}
+
 absl::Status SelectPerSample(absl::Span<const float> values, absl::Span<const uint32_t> ends, double sparsity,
                              std::vector<uint32_t>* kept) {
   if (absl::Status status = CheckEnds(ends, values.size()); !status.ok()) return status;
-  if (MaxMagnitudeBits(values) >= kInfinityBits) {
-    const auto bad = std::find_if_not(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-    return absl::InvalidArgumentError(absl::StrCat("value ", bad - values.begin(), " of ", values.size(), " is ", *bad));
-  }
+  if (absl::Status status = CheckFinite(values); !status.ok()) return status;
   kept->clear();
-  std::vector<uint32_t> scratch;
   uint32_t begin = 0;
   for (const uint32_t end : ends) {
-    const absl::Span<const float> sample = values.subspan(begin, end - begin);
-    SelectKept(sample, Threshold(sample, sparsity, &scratch), begin, kept);
+    SelectOfSample(values.subspan(begin, end - begin), sparsity, begin, kept);
     begin = end;
   }
   return absl::OkStatus();

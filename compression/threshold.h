@@ -28,6 +28,12 @@ void SelectKept(absl::Span<const float> values, float threshold, uint32_t offset
 // differ from zero. Returns the count-th largest magnitude. REQUIRES: finite values, 1 <= count <= values.size().
 float SelectLargest(absl::Span<const float> values, uint32_t count, std::vector<uint32_t>* kept);
 
+// INVALID_ARGUMENT, naming the position: a value that is not finite.
+absl::Status CheckFinite(absl::Span<const float> values);
+
+// DCT-MP, for one sample: appends to `kept` what SelectKept selects at the sample's own MagnitudeThreshold. REQUIRES: as there.
+void SelectOfSample(absl::Span<const float> sample, double sparsity, uint32_t offset, std::vector<uint32_t>* kept);
+
 // DCT-MP: a threshold for each sample over its own entries. `ends[i]` is where sample i ends in `values`; an empty sample keeps nothing.
 // Replaces `kept`. INVALID_ARGUMENT: a value that is not finite.
 absl::Status SelectPerSample(absl::Span<const float> values, absl::Span<const uint32_t> ends, double sparsity, std::vector<uint32_t>* kept);

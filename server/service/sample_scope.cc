@@ -92,31 +92,63 @@ absl::StatusOr<SampleScope> SampleScope::Decode(const LookupRequest& request, ab
   return scope;
 }
 
-absl::Status SampleScope::EncodePooled(absl::Span<const float* const> rows, std::string* frame) {
-  const std::unique_ptr<float[]> pooled(new float[entries_]);  // not zeroed: every entry is written
-  std::vector<uint32_t> ends;
-  ends.reserve(samples_);
-  uint32_t end = 0;
+template <typename SampleDone>
+void SampleScope::Pool(absl::Span<const float* const> rows, float* out, SampleDone done) const {
+  // Rows are where their keys were, anywhere in what the tables answered: those of samples to come are fetched meanwhile.
+  constexpr size_t kKeysAhead = 4;
+  float* next = out;
   ForEachBag(
-      [&](const Bags& bags, absl::Span<const uint32_t> keys, uint32_t entry) {
-        float* __restrict const out = pooled.get() + entry;
+      [&](const Bags& bags, absl::Span<const uint32_t> keys, uint32_t) {
         const float* const table_rows = rows[bags.slot];
-        std::memcpy(out, table_rows + size_t{keys[0]} * bags.dim, bags.dim * sizeof(float));
+        const auto row_of = [&](uint32_t key) { return table_rows + size_t{key} * bags.dim; };
+        const uint32_t* const ahead = keys.data() + kKeysAhead * keys.size();
+        if (ahead < bags.indices.data() + bags.indices.size()) __builtin_prefetch(row_of(*ahead));
+        float* __restrict const pooled = next;
+        std::memcpy(pooled, row_of(keys[0]), bags.dim * sizeof(float));
         for (uint32_t key : keys.subspan(1)) {
-          const float* __restrict const row = table_rows + size_t{key} * bags.dim;
-          for (uint32_t d = 0; d < bags.dim; ++d) out[d] += row[d];
+          const float* __restrict const row = row_of(key);
+          for (uint32_t d = 0; d < bags.dim; ++d) pooled[d] += row[d];
         }
-        end = entry + bags.dim;
+        next = pooled + bags.dim;
       },
-      [&] { ends.push_back(end); });
-  const auto values = absl::MakeConstSpan(pooled.get(), entries_);
-  WEIR_RETURN_IF_ERROR(compression::SelectPerSample(values, ends, laplace_ ? 0 : sparsity_, &mask_));
+      [&] { next = done(next); });
+}
+
+absl::Status SampleScope::EncodePooled(absl::Span<const float* const> rows, std::string* frame) {
+  mask_.clear();
+  std::vector<float> kept;
+  const auto keep = [&](absl::Span<const float> values, uint32_t offset) {
+    for (size_t i = kept.size(); i < mask_.size(); ++i) kept.push_back(values[mask_[i] - offset]);
+  };
   if (laplace_) {
-    mask_.clear();
+    const std::unique_ptr<float[]> pooled(new float[entries_]);  // not zeroed: every entry is written
+    Pool(rows, pooled.get(), [](float* next) { return next; });
+    const auto values = absl::MakeConstSpan(pooled.get(), entries_);
+    WEIR_RETURN_IF_ERROR(compression::CheckFinite(values));
     compression::SelectKept(values, compression::LaplaceThreshold(values, sparsity_), 0, &mask_);
+    keep(values, 0);
+    return compression::EncodeSparse(entries_, mask_, kept, compression::ValueType::kFp32, frame);
   }
-  std::vector<float> kept(mask_.size());
-  for (size_t i = 0; i < mask_.size(); ++i) kept[i] = values[mask_[i]];
+  // A sample at a time, which stays in the first-level cache.
+  size_t sample_max = 0;
+  for (const Bags& bags : features_) sample_max += bags.dim;
+  const auto expected = static_cast<size_t>(entries_ * (1 - sparsity_));
+  mask_.reserve(expected + expected / 8);
+  kept.reserve(expected + expected / 8);
+  std::vector<float> sample(sample_max);
+  uint32_t offset = 0;
+  absl::Status status;
+  Pool(rows, sample.data(), [&](const float* end) {
+    const auto values = absl::MakeConstSpan(sample.data(), end - sample.data());
+    status.Update(compression::CheckFinite(values));
+    if (status.ok()) {
+      compression::SelectOfSample(values, sparsity_, offset, &mask_);
+      keep(values, offset);
+    }
+    offset += static_cast<uint32_t>(values.size());
+    return sample.data();
+  });
+  WEIR_RETURN_IF_ERROR(status);
   return compression::EncodeSparse(entries_, mask_, kept, compression::ValueType::kFp32, frame);
 }
 

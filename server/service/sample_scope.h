@@ -47,6 +47,9 @@ class SampleScope {
   // visit(bags, key indices, first entry) for every bag that is not empty, in the order of the entries; sample_end() after each sample.
   template <typename Visit, typename SampleEnd>
   void ForEachBag(Visit visit, SampleEnd sample_end) const;
+  // Pools bag after bag to `out` and on; after each sample done(end of it) says where the next one is to go.
+  template <typename SampleDone>
+  void Pool(absl::Span<const float* const> rows, float* out, SampleDone done) const;
 
   uint32_t samples_ = 0;
   uint32_t entries_ = 0;
