@@ -158,7 +158,6 @@ TEST_F(JobTest, AccountsFitTheSockets) {
     for (const char* cause : {"lookup", "push", "reduce"}) {
       EXPECT_LE(result["step_waits"][cause].get<uint64_t>(), 2 * (result["steps"].get<uint64_t>() + 1)) << cause;
     }
-    EXPECT_GE(result["step_waits"]["lookup"].get<uint64_t>(), 1u);  // the first
   }
 }
 
