@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "compression/half.h"
+#include "compression/vector_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compression/magnitude_rank.cc"
@@ -65,26 +66,10 @@ uint32_t OfRank(absl::Span<const float> values, uint32_t rank, uint32_t max_bits
     guess = round % 3 == 2 ? low + (high - low) / 2 : high - static_cast<uint32_t>(share * (high - low));
   }
   if (high - low == 1) return low;
-  const Ints d;
-  const hn::RebindToUnsigned<Floats> du;
-  const size_t lanes = hn::Lanes(d);
-  uint32_t candidates[kCompared + hn::MaxLanes(Floats())];
-  const auto below = hn::Set(d, static_cast<int32_t>(low) - 1), end = hn::Set(d, static_cast<int32_t>(high));
-  uint32_t* out = candidates;
-  size_t i = 0;
-  for (; i + lanes <= values.size(); i += lanes) {
-    const auto bits = Magnitudes(&values[i]);
-    const auto mask = hn::And(hn::Gt(bits, below), hn::Lt(bits, end));
-    if (hn::AllFalse(d, mask)) continue;
-    hn::StoreU(hn::Compress(hn::BitCast(du, bits), hn::RebindMask(du, mask)), du, out);
-    out += hn::CountTrue(d, mask);
-  }
-  for (; i < values.size(); ++i) {
-    const uint32_t bits = BitsOfFloat(values[i]) & 0x7fffffff;
-    if (bits >= low && bits < high) *out++ = bits;
-  }
+  uint32_t candidates[kCompared + kCompactSlack];
+  uint32_t* const end = candidates + CompactMagnitudes(values, low, high, candidates);
   uint32_t* const selected = candidates + (wanted - reach_high - 1);
-  std::nth_element(candidates, selected, out, std::greater<>());
+  std::nth_element(candidates, selected, end, std::greater<>());
   return *selected;
 }
 

@@ -46,6 +46,27 @@ std::unique_ptr<DenseModel> PaperModel() {
   return *CreateDenseModel(model, schema, kDim, 1);
 }
 
+// A training step of the model, over and over on the same samples.
+class PaperStep {
+ public:
+  explicit PaperStep(uint32_t samples)
+      : dense_(RandomVector(samples * kDenseFeatures, 1)),
+        pooled_(RandomVector(size_t{samples} * kSparseFeatures * kDim, 2)),
+        logit_gradient_(RandomVector(samples, 3)),
+        logits_(samples),
+        pooled_gradient_(pooled_.size()) {}
+
+  void Run() {
+    model_->Forward(static_cast<uint32_t>(logits_.size()), dense_, pooled_, absl::MakeSpan(logits_));
+    model_->Backward(logit_gradient_, absl::MakeSpan(pooled_gradient_));
+  }
+
+ private:
+  const std::unique_ptr<DenseModel> model_ = PaperModel();
+  const std::vector<float> dense_, pooled_, logit_gradient_;
+  std::vector<float> logits_, pooled_gradient_;
+};
+
 // The matrix products of one step, over buffers of the same sizes.
 class BareProducts {
  public:
@@ -98,11 +119,7 @@ class LargeProduct {
 void BM_DlrmStep(benchmark::State& state) {
   SetMatrixThreads(1);
   const auto samples = static_cast<uint32_t>(state.range(0));
-  const std::unique_ptr<DenseModel> model = PaperModel();
-  const std::vector<float> dense = RandomVector(samples * kDenseFeatures, 1);
-  const std::vector<float> pooled = RandomVector(size_t{samples} * kSparseFeatures * kDim, 2);
-  const std::vector<float> logit_gradient = RandomVector(samples, 3);
-  std::vector<float> logits(samples), pooled_gradient(pooled.size());
+  PaperStep step(samples);
   const BareProducts products(samples);
 
   using Clock = std::chrono::steady_clock;
@@ -110,8 +127,7 @@ void BM_DlrmStep(benchmark::State& state) {
   Clock::duration in_steps{}, in_products{}, in_large{};
   for (auto _ : state) {
     const Clock::time_point start = Clock::now();
-    model->Forward(samples, dense, pooled, absl::MakeSpan(logits));
-    model->Backward(logit_gradient, absl::MakeSpan(pooled_gradient));
+    step.Run();
     const Clock::time_point middle = Clock::now();
     products.Run();
     const Clock::time_point end = Clock::now();
@@ -137,16 +153,11 @@ BENCHMARK(BM_DlrmStep)->Arg(128)->Arg(1024)->Arg(2048)->UseManualTime()->Unit(be
 void BM_DlrmStepBf16(benchmark::State& state) {
   SetMatrixThreads(1);
   const auto samples = static_cast<uint32_t>(state.range(0));
-  const std::unique_ptr<DenseModel> model = PaperModel();
-  const std::vector<float> dense = RandomVector(samples * kDenseFeatures, 1);
-  const std::vector<float> pooled = RandomVector(size_t{samples} * kSparseFeatures * kDim, 2);
-  const std::vector<float> logit_gradient = RandomVector(samples, 3);
-  std::vector<float> logits(samples), pooled_gradient(pooled.size());
+  PaperStep step(samples);
   const auto seconds_of = [&](Precision precision) {
     if (const absl::Status status = SetMatrixPrecision(precision); !status.ok()) state.SkipWithError(std::string(status.message()).c_str());
     const auto start = std::chrono::steady_clock::now();
-    model->Forward(samples, dense, pooled, absl::MakeSpan(logits));
-    model->Backward(logit_gradient, absl::MakeSpan(pooled_gradient));
+    step.Run();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   double bf16 = 0, fp32 = 0;

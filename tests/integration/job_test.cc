@@ -98,7 +98,7 @@ TEST_F(JobTest, Bf16TrainsAsWellAsFp32) {
   if (result.exit_code != 0) {
     EXPECT_TRUE(absl::StrContains(result.output, "training.precision: bf16, but this processor has no instructions for it"))
         << result.output;
-    GTEST_SKIP() << "no bf16 here";
+    GTEST_SKIP() << "this processor has no instructions for bf16";
   }
   const json rounded = json::parse(ReadFile(runner_->RunDir("bf16") + "/result.json"));
   const json exact = Train("fp32", {});

@@ -93,7 +93,7 @@ TEST(MatrixTest, Bf16ProductsAreWithinTheirRounding) {
 
 // What a bf16 holds is multiplied exactly: the same products as in fp32, whatever the layout.
 TEST(MatrixTest, Bf16ProductsOfSmallWholeNumbersAreExact) {
-  if (!SetMatrixPrecision(Precision::kBf16).ok()) GTEST_SKIP();
+  if (const absl::Status status = SetMatrixPrecision(Precision::kBf16); !status.ok()) GTEST_SKIP() << status;
   std::vector<float> a(40 * 30), b(30 * 20), c(40 * 20), d(40 * 20);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 11) - 5;
   for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7) - 3;
