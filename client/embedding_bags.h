@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/key.h"
+#include "base/state_visitor.h"
 #include "client/embedding_client.h"
 #include "compression/dct_layer.h"
 #include "compression/frame.h"
@@ -103,6 +104,10 @@ class EmbeddingBags {
     static_cast<void>(request);
     return absl::UnimplementedError("only rows can be probed, and sample scope has none");
   }
+
+  // What is remembered from step to step (base/state_visitor.h). In change scope the worker gives up the rows that it holds, so that a job
+  // that goes on and one that is restored ask for the same. REQUIRES: no lookup and no push is under way.
+  virtual void VisitState(StateVisitor* state) { static_cast<void>(state); }
 
   virtual std::vector<CodecStats> TakeStats() = 0;
 };

@@ -7,6 +7,16 @@ namespace weir::client {
 HeldTables::HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max)
     : servers_(servers), dim_(dim), rows_max_(rows_max), owned_(size_t{tables} * servers) {}
 
+void HeldTables::BeginAnew() {
+  for (Owned& owned : owned_) BeginAnew(&owned);
+}
+
+void HeldTables::BeginAnew(Owned* owned) {
+  ++owned->generation;
+  owned->number_of.clear();
+  owned->values = std::make_shared<HeldValues>();
+}
+
 HeldRange HeldTables::PlaceRange(Owned* owned, const RoutedKeys& keys, uint32_t begin, uint32_t end) {
   known_.clear();
   added_.clear();
@@ -19,9 +29,7 @@ HeldRange HeldTables::PlaceRange(Owned* owned, const RoutedKeys& keys, uint32_t 
     }
   }
   if (owned->number_of.size() + added_.size() > rows_max_) {
-    ++owned->generation;
-    owned->number_of.clear();
-    owned->values = std::make_shared<HeldValues>();
+    BeginAnew(owned);
     known_.clear();
     added_.resize(end - begin);
     for (uint32_t slot = begin; slot < end; ++slot) added_[slot - begin] = slot;

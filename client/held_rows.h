@@ -41,6 +41,9 @@ class HeldTables {
   // given up and numbered anew: nothing is lost by it, since what the server sends is always against what is held.
   HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max);
 
+  // Gives up all rows, of every table: what is looked up next is numbered anew.
+  void BeginAnew();
+
   // Reorders the slots of those tables of `batch` whose rows are held, and says how; the others have no ranges. Rows that are new get their
   // number here, and their values when the reply is read. REQUIRES: distinct keys, sorted within a server.
   void Place(const std::function<bool(uint32_t table)>& holds, BagBatch* batch, std::vector<HeldTableBatch>* held);
@@ -57,6 +60,7 @@ class HeldTables {
     uint32_t slot = 0;
   };
 
+  static void BeginAnew(Owned* owned);
   HeldRange PlaceRange(Owned* owned, const RoutedKeys& keys, uint32_t begin, uint32_t end);
 
   const uint32_t servers_;

@@ -93,6 +93,18 @@ RowReply LookupPolicy::ReplyOf(uint32_t table, int64_t step) const {
   return reply;
 }
 
+void LookupPolicy::VisitState(StateVisitor* state) {
+  state->Real("density_factor", &density_factor_);
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (!tables_[i].by_class) continue;
+    const StateVisitor::Scope scope(state, absl::StrCat("table ", i));
+    state->Number("distinct", &tables_[i].distinct);
+    state->Number("distinct_sent", &tables_[i].distinct_sent);
+    state->Real("bound_factor", &tables_[i].bound_factor);
+    state->Number("observations", &tables_[i].observations);
+  }
+}
+
 void LookupPolicy::Observe(uint32_t table, uint64_t distinct, uint64_t distinct_sent) {
   TablePolicy& policy = tables_[table];
   if (!policy.by_class) return;

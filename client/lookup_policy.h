@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "client/client_options.h"
 #include "proto/data_service.pb.h"
 #include "proto/job.pb.h"
@@ -37,6 +38,8 @@ class LookupPolicy {
 
   // From the next lookup on: `factor`, at least 1, times as many changed entries as the settings say, at most all.
   void SetDensityFactor(double factor) { density_factor_ = factor; }
+  // What is remembered from step to step.
+  void VisitState(StateVisitor* state);
   // A step's answer: how many different rows a table had, and how many after rounding.
   void Observe(uint32_t table, uint64_t distinct, uint64_t distinct_sent);
 
@@ -51,7 +54,7 @@ class LookupPolicy {
     uint64_t distinct = 0;
     uint64_t distinct_sent = 0;
     double bound_factor = 1;
-    uint32_t observations = 0;
+    uint64_t observations = 0;
   };
 
   static absl::StatusOr<TablePolicy> PolicyOf(const Compression::Lookup& settings);

@@ -61,6 +61,18 @@ class DctEncoder : public PushEncoder {
     }
   }
 
+  void VisitState(StateVisitor* state) override {
+    state->Real("density_factor", &density_factor_);
+    for (uint32_t table = 0; table < rows_.size(); ++table) {
+      const StateVisitor::Scope scope(state, tables_[table].name);
+      bool pushed = rows_[table] != nullptr;
+      state->Flag("pushed", &pushed);
+      if (!pushed) continue;
+      if (rows_[table] == nullptr) rows_[table] = std::make_unique<compression::DctRows>(dim_, options_);
+      rows_[table]->VisitState(state);
+    }
+  }
+
   absl::Span<const float> residual(uint32_t table, Key key) const override {
     return rows_[table] == nullptr ? absl::Span<const float>() : rows_[table]->residual(key);
   }
@@ -143,6 +155,12 @@ class EncoderByTable : public PushEncoder {
   }
   void SetDensityFactor(double factor) override {
     for (const auto& encoder : encoders_) encoder->SetDensityFactor(factor);
+  }
+  void VisitState(StateVisitor* state) override {
+    for (size_t i = 0; i < encoders_.size(); ++i) {
+      const StateVisitor::Scope scope(state, absl::StrCat("encoder ", i));
+      encoders_[i]->VisitState(state);
+    }
   }
   absl::Span<const float> residual(uint32_t table, Key key) const override { return of_table_[table]->residual(table, key); }
   compression::DctStats TakeStats(uint32_t table) override { return of_table_[table]->TakeStats(table); }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/key.h"
+#include "base/state_visitor.h"
 #include "client/client_options.h"
 #include "client/embedding_bags.h"
 #include "proto/job.pb.h"
@@ -44,6 +45,8 @@ class PushEncoder {
   // From the next encoding on: `factor`, at least 1, times as many entries as the settings say, at most all. No effect where nothing is
   // dropped.
   virtual void SetDensityFactor(double factor) { static_cast<void>(factor); }
+  // What is remembered from step to step. REQUIRES: nothing is between Encode and Commit or Rollback.
+  virtual void VisitState(StateVisitor* state) { static_cast<void>(state); }
   // What a row's gradients have left to be sent: dim values, sums over samples; empty when nothing.
   virtual absl::Span<const float> residual(uint32_t table, Key key) const;
   // Of a table since it was asked for last; without entries where nothing is dropped.

@@ -101,6 +101,7 @@ class RowBags : public EmbeddingBags {
   void SetLookupDensityFactor(double factor) override { policy_.SetDensityFactor(factor); }
   void SetPushDensityFactor(double factor) override { encoder_->SetDensityFactor(factor); }
   absl::StatusOr<ProbedRows> Probe(const ProbeRequest& request) override;
+  void VisitState(StateVisitor* state) override;
   std::vector<CodecStats> TakeStats() override;
 
  private:
@@ -172,6 +173,16 @@ absl::Status RowPush::Wait() {
   bags_->encoder_->Commit();
   for (size_t i = 0; i < stats_.size(); ++i) bags_->push_stats_[step_.tables[i].table].Add(stats_[i]);
   return ReportRefused(*bags_->group_, step_.step, calls_);
+}
+
+void RowBags::VisitState(StateVisitor* state) {
+  {
+    const StateVisitor::Scope scope(state, "lookup");
+    policy_.VisitState(state);
+  }
+  const StateVisitor::Scope scope(state, "push");
+  encoder_->VisitState(state);
+  if (held_ != nullptr) held_->BeginAnew();
 }
 
 std::vector<CodecStats> RowBags::TakeStats() {

@@ -48,6 +48,14 @@ absl::Status DctLayer::Encode(absl::Span<const float> gradient, absl::Span<const
   return absl::OkStatus();
 }
 
+void DctLayer::VisitState(StateVisitor* state) {
+  state->Number("step", &step_);
+  state->Real("sparsity", &sparsity_);
+  state->Flag("renew", &renew_);
+  state->Real("threshold", &threshold_);
+  state->Residual("residual", absl::MakeSpan(residual_));
+}
+
 void DctLayer::Commit() {
   if (pending_) residual_.swap(corrected_);
   pending_ = false;

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "compression/frame.h"
 #include "compression/kept_entries.h"
 
@@ -52,8 +53,11 @@ class DctLayer {
   // From the next encoding on, which renews the threshold: factor (at least 1) times the density of the options.
   void SetDensityFactor(double factor);
 
+  // What is remembered from step to step. REQUIRES: no encoding is pending.
+  void VisitState(StateVisitor* state);
+
   const DctStats& stats() const { return stats_; }
-  // What was not sent yet, one for each entry. Optimizer state: belongs into checkpoints.
+  // What was not sent yet, one for each entry.
   absl::Span<const float> residual() const { return residual_; }
 
  private:

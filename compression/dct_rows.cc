@@ -31,6 +31,30 @@ void DctRows::SetDensityFactor(double factor) {
   renew_ = true;
 }
 
+void DctRows::VisitState(StateVisitor* state) {
+  state->Number("step", &step_);
+  state->Real("sparsity", &sparsity_);
+  state->Flag("renew", &renew_);
+  state->Real("threshold", &threshold_);
+  KeyedRows residuals;
+  if (!state->restoring()) {
+    for (const auto& [key, slot] : slot_of_key_) {
+      residuals.keys.push_back(key);
+      residuals.values.insert(residuals.values.end(), Row(slot), Row(slot) + dim_);
+    }
+  }
+  state->ResidualRows("residual", dim_, &residuals);
+  if (!state->restoring()) return;
+  slot_of_key_.clear();
+  blocks_.clear();
+  free_slots_.clear();
+  for (size_t i = 0; i < residuals.keys.size(); ++i) {
+    const uint32_t slot = NewSlot();
+    slot_of_key_[residuals.keys[i]] = slot;
+    std::copy_n(residuals.values.begin() + static_cast<ptrdiff_t>(i * dim_), dim_, Row(slot));
+  }
+}
+
 float* DctRows::Row(uint32_t slot) { return blocks_[slot / kBlockRows].get() + size_t{slot % kBlockRows} * dim_; }
 const float* DctRows::Row(uint32_t slot) const { return blocks_[slot / kBlockRows].get() + size_t{slot % kBlockRows} * dim_; }
 

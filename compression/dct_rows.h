@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/key.h"
+#include "base/state_visitor.h"
 #include "compression/dct_layer.h"
 #include "compression/kept_entries.h"
 
@@ -32,6 +33,9 @@ class DctRows {
 
   // As DctLayer's.
   void SetDensityFactor(double factor);
+
+  // What is remembered from step to step. REQUIRES: no encoding is pending.
+  void VisitState(StateVisitor* state);
 
   const DctStats& stats() const { return stats_; }
   // Residual of a row: dim values, or empty when there is none.

@@ -64,6 +64,13 @@ absl::Status DgcLayer::Encode(absl::Span<const float> gradient, uint32_t samples
   return absl::OkStatus();
 }
 
+void DgcLayer::VisitState(StateVisitor* state) {
+  state->Number("step", &step_);
+  state->Real("density_factor", &density_factor_);
+  state->Residual("velocity", absl::MakeSpan(velocity_));  // of the same gradients as the residual
+  state->Residual("residual", absl::MakeSpan(residual_));
+}
+
 void DgcLayer::Commit() {
   if (!pending_) return;
   velocity_.swap(next_velocity_);

@@ -49,10 +49,11 @@ class DgcLayer final : public LayerCodec {
   void Rollback() override;
   // Over the warm-up's density as well. All of a layer may travel so; its velocity is cleared all the same.
   void SetDensityFactor(double factor) override { density_factor_ = factor; }
+  void VisitState(StateVisitor* state) override;
   DctStats stats() const override { return stats_; }
 
   absl::Span<const float> residual() const override { return residual_; }  // v
-  absl::Span<const float> velocity() const { return velocity_; }           // u; as optimizer state, it belongs into checkpoints
+  absl::Span<const float> velocity() const { return velocity_; }           // u
 
   // The share dropped in the step with this number, from 0, by the settings.
   double SparsityAt(uint64_t step) const;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "compression/dct_layer.h"
 
 namespace weir::compression {
@@ -32,6 +33,9 @@ class LayerCodec {
   // From the next encoding on: `factor`, at least 1, times as many entries as the settings say, at most all. No effect where nothing is
   // selected.
   virtual void SetDensityFactor(double factor) { static_cast<void>(factor); }
+
+  // What is remembered from step to step. REQUIRES: no encoding is pending.
+  virtual void VisitState(StateVisitor* state) { static_cast<void>(state); }
 
   // Of the last encoding.
   virtual DctStats stats() const = 0;

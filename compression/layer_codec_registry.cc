@@ -25,6 +25,7 @@ class DctLayerCodec final : public LayerCodec {
   void Commit() override { layer_.Commit(); }
   void Rollback() override { layer_.Rollback(); }
   void SetDensityFactor(double factor) override { layer_.SetDensityFactor(factor); }
+  void VisitState(StateVisitor* state) override { layer_.VisitState(state); }
   DctStats stats() const override { return layer_.stats(); }
   absl::Span<const float> residual() const override { return layer_.residual(); }
 

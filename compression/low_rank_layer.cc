@@ -78,6 +78,12 @@ void LowRankLayer::Seed(uint32_t k) {
   for (uint32_t j = 0; j < shape_.columns; ++j) q_[size_t{k} * shape_.columns + j] = static_cast<float>(2 * KeyedUniform(stream, j) - 1);
 }
 
+void LowRankLayer::VisitState(StateVisitor* state) {
+  state->Number("seeded", &seeded_);
+  state->Values("q", absl::MakeSpan(q_));
+  state->Residual("residual", absl::MakeSpan(residual_));
+}
+
 absl::Status LowRankLayer::ProjectRows(absl::Span<const float> gradient, absl::Span<float> p) {
   if (MaxMagnitudeBits(gradient) >= kInfinityBits) return NotFinite(gradient, gradient);
   AddInto(gradient, residual_, residual_.data());

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 
 namespace weir::compression {
 
@@ -41,7 +42,9 @@ class LowRankLayer {
 
   size_t p_size() const { return size_t{shape_.rank} * shape_.rows; }
   size_t q_size() const { return size_t{shape_.rank} * shape_.columns; }
-  // What was not sent yet, rows x columns. Optimizer state, as Q is: belongs into checkpoints.
+  // What is remembered from step to step. REQUIRES: between steps.
+  void VisitState(StateVisitor* state);
+  // What was not sent yet, rows x columns.
   absl::Span<const float> residual() const { return residual_; }
 
  private:

@@ -25,6 +25,13 @@ void TopkLayer::SetDensityFactor(double factor) {
   count_ = CountKept(static_cast<uint32_t>(residual_.size()), RelaxedSparsity(sparsity_, factor));
 }
 
+void TopkLayer::VisitState(StateVisitor* state) {
+  uint64_t count = count_;
+  state->Number("count", &count);
+  count_ = static_cast<uint32_t>(std::min<uint64_t>(count, residual_.size()));
+  state->Residual("residual", absl::MakeSpan(residual_));
+}
+
 absl::Status TopkLayer::Encode(absl::Span<const float> gradient, uint32_t, absl::Span<const uint32_t> slice_ends,
                                std::vector<std::string>* frames) {
   if (pending_) return absl::FailedPreconditionError("the encoding before was neither committed nor rolled back");

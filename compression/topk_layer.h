@@ -35,6 +35,7 @@ class TopkLayer final : public LayerCodec {
   void Commit() override;
   void Rollback() override;
   void SetDensityFactor(double factor) override;
+  void VisitState(StateVisitor* state) override;
   DctStats stats() const override { return stats_; }
   absl::Span<const float> residual() const override { return residual_; }
 

@@ -66,6 +66,8 @@ class GrpcControlClient final : public ControlClient {
   uint64_t incarnation() const override { return incarnation_; }
   const Job& job() const override { return job_; }
   uint64_t job_hash() const override { return job_hash_; }
+  const std::string& checkpoint_dir() const override { return checkpoint_dir_; }
+  const std::string& resume_dir() const override { return resume_dir_; }
 
   void StartHeartbeats(absl::Duration period, std::function<WorkerProgress()> progress,
                        std::function<void(HeartbeatReply::Instruction, std::string)> instructed) override;
@@ -73,6 +75,8 @@ class GrpcControlClient final : public ControlClient {
   absl::StatusOr<std::vector<std::string>> GetValues(const std::vector<std::string>& keys, absl::Duration timeout) override;
   absl::StatusOr<NextRangeReply> NextRange(NextRangeRequest::Set set) override;
   absl::Status Barrier(absl::string_view name, absl::Duration timeout) override;
+  absl::StatusOr<bool> CheckpointDue(int64_t step) override;
+  absl::Status SaveCheckpoint(SaveCheckpointRequest request) override;
   absl::Status ReportEvaluation(absl::Span<const float> scores, absl::Span<const uint8_t> labels) override;
   absl::Status Leave(LeaveRequest request) override;
   absl::Status Stop(absl::string_view reason) override;
@@ -106,6 +110,8 @@ class GrpcControlClient final : public ControlClient {
   uint32_t index_ = 0;
   Job job_;
   uint64_t job_hash_ = 0;
+  std::string checkpoint_dir_;
+  std::string resume_dir_;
   absl::Duration stall_timeout_;
 
   // Numbered requests: the next number goes out only after the last was answered, so a failed call may be made again. The lock is held over
@@ -156,6 +162,8 @@ absl::Status GrpcControlClient::Register() {
   WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::Register, request, &reply));
   index_ = reply.index();
   job_hash_ = reply.job_hash();
+  checkpoint_dir_ = reply.checkpoint_dir();
+  resume_dir_ = reply.resume_dir();
   if (!job_.ParseFromString(reply.job())) return absl::InternalError(absl::StrCat(peer_, " sent a job that cannot be parsed"));
   stall_timeout_ = absl::Seconds(job_.cluster().stall_timeout_seconds());
   return absl::OkStatus();
@@ -267,6 +275,21 @@ absl::StatusOr<NextRangeReply> GrpcControlClient::NextRange(NextRangeRequest::Se
   WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::NextRange, request, &reply));
   ++range_requests_[set];
   return reply;
+}
+
+absl::StatusOr<bool> GrpcControlClient::CheckpointDue(int64_t step) {
+  CheckpointDueRequest request;
+  request.set_worker_rank(index_);
+  request.set_step(step);
+  CheckpointDueReply reply;
+  WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::CheckpointDue, request, &reply));
+  return reply.due();
+}
+
+absl::Status GrpcControlClient::SaveCheckpoint(SaveCheckpointRequest request) {
+  request.set_worker_rank(index_);
+  SaveCheckpointReply reply;
+  return Call(&ControlService::StubInterface::SaveCheckpoint, request, &reply, absl::Now() + kCheckpointTimeout);
 }
 
 absl::Status GrpcControlClient::Barrier(absl::string_view name, absl::Duration timeout) {

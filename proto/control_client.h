@@ -19,6 +19,9 @@
 
 namespace weir {
 
+// Of all that is written for a checkpoint.
+inline constexpr absl::Duration kCheckpointTimeout = absl::Minutes(10);
+
 // Thread-safe.
 class ControlClient {
  public:
@@ -49,6 +52,12 @@ class ControlClient {
   virtual absl::StatusOr<std::vector<std::string>> GetValues(const std::vector<std::string>& keys, absl::Duration timeout) = 0;
   virtual absl::StatusOr<NextRangeReply> NextRange(NextRangeRequest::Set set) = 0;
   virtual absl::Status Barrier(absl::string_view name, absl::Duration timeout) = 0;
+  // Where checkpoints go, and the one to begin from; empty: none.
+  virtual const std::string& checkpoint_dir() const = 0;
+  virtual const std::string& resume_dir() const = 0;
+  virtual absl::StatusOr<bool> CheckpointDue(int64_t step) = 0;
+  // Fills worker_rank. Waits until all of the checkpoint is saved, at most kCheckpointTimeout.
+  virtual absl::Status SaveCheckpoint(SaveCheckpointRequest request) = 0;
   virtual absl::Status ReportEvaluation(absl::Span<const float> scores, absl::Span<const uint8_t> labels) = 0;
   // Fills role, index and incarnation.
   virtual absl::Status Leave(LeaveRequest request) = 0;

@@ -120,6 +120,8 @@ const char* DefaultPushMethod(const Job& job) { return job.compression().lookup(
 
 const char* DefaultScope(const Job& job) { return job.compression().lookup().method() == Compression::METHOD_DCT ? "sample" : "row"; }
 
+const char* WithCheckpoints(const Job& job) { return job.checkpoint().has_every() ? nullptr : "only checkpoint.every has any saved"; }
+
 struct Setting {
   const char* path;
   const char* value;  // as in YAML; null: `value_of` tells
@@ -192,6 +194,9 @@ constexpr Setting kSettings[] = {
     {"cluster.shards", "256"},
     {"cluster.call_timeout_seconds", "60"},
     {"cluster.stall_timeout_seconds", "60"},
+    {"checkpoint.keep", "3", WithCheckpoints},
+    {"checkpoint.dir", "''", WithCheckpoints},
+    {"checkpoint.restarts", "10", WithCheckpoints},
     {"output.dir", "runs"},
     {"output.metrics_every_seconds", "1"},
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
 #include "base/status_macros.h"
+#include "proto/checkpoint_schedule.h"
 #include "proto/job_tables.h"
 #include "proto/nearest_name.h"
 
@@ -61,6 +62,7 @@ constexpr Range kRanges[] = {
     {"cluster.shards", 1, kShardsMax},
     {"cluster.call_timeout_seconds", 0, kSecondsMax, Ends::kLowOut},
     {"cluster.stall_timeout_seconds", 0, kSecondsMax, Ends::kLowOut},
+    {"checkpoint.keep", 1, 1e6},
     {"output.metrics_every_seconds", 0, kSecondsMax, Ends::kLowOut},
 };
 
@@ -106,6 +108,12 @@ absl::Status CheckFiles(const JobSource& source, const google::protobuf::Repeate
     if (files.Get(i).empty()) return source.Error(absl::StrCat(path, "[", i, "]"), "is an empty file name");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckCheckpoint(const JobSource& source, const Job& job) {
+  if (!job.checkpoint().has_every()) return absl::OkStatus();
+  const absl::Status status = ParseCheckpointSchedule(job.checkpoint().every()).status();
+  return status.ok() ? absl::OkStatus() : source.Error("checkpoint.every", status.message());
 }
 
 absl::Status CheckWidths(const JobSource& source, const google::protobuf::RepeatedField<uint32_t>& widths, const std::string& path) {
@@ -384,6 +392,7 @@ absl::Status ValidateJob(const JobSource& source, const Job& job) {
   WEIR_RETURN_IF_ERROR(CheckFiles(source, job.data().test(), "data.test"));
   if (job.output().dir().empty()) return source.Error("output.dir", "is empty; '.' is the current folder");
   for (const Range& range : kRanges) WEIR_RETURN_IF_ERROR(CheckRange(source, job, range, ""));
+  WEIR_RETURN_IF_ERROR(CheckCheckpoint(source, job));
   WEIR_RETURN_IF_ERROR(CheckModel(source, job));
   WEIR_RETURN_IF_ERROR(CheckEmbeddings(source, job));
   WEIR_RETURN_IF_ERROR(CheckTraining(source, job));

@@ -20,8 +20,11 @@ class EmbeddingServer {
 
   // The data service. It can be listened for before Start: every call is answered UNAVAILABLE until then.
   grpc::Service* service();
+  // Saves the tables into checkpoints; likewise.
+  grpc::Service* checkpoint_service();
 
-  // Builds the tables and serves from now on. Call once. INVALID_ARGUMENT: a job, or a place in it, that no server can serve.
+  // Builds the tables, with the rows of a checkpoint where there is one, and serves from now on. Call once. INVALID_ARGUMENT: a job, or a
+  // place in it, that no server can serve. Errors of the checkpoint's files name them.
   absl::Status Start(const EmbeddingServerOptions& options);
   // Answers the lookups that wait, and every later call, with UNAVAILABLE. Idempotent.
   void Stop();

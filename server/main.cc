@@ -83,6 +83,8 @@ absl::Status StartServing(const ControlClient& control, const GrpcEndpoint& endp
   options.job_hash = control.job_hash();
   options.server_index = control.index();
   options.server_count = control.job().cluster().servers();
+  options.checkpoint_dir = control.checkpoint_dir();
+  options.resume_dir = control.resume_dir();
   WEIR_RETURN_IF_ERROR(server->Start(options));
   spdlog::info("serving as server {} of {} at {}; effective job, hash {:016x}:\n{}", options.server_index, options.server_count,
                endpoint.address(), options.job_hash, JobToYaml(options.job));
@@ -99,7 +101,8 @@ absl::Status Leave(const EmbeddingServer& server, ControlClient* control) {
 
 absl::Status Run(const Flags& flags, EndOfJob* end) {
   EmbeddingServer server;
-  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint, GrpcEndpoint::Listen(flags.listen, {server.service()}));
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint,
+                        GrpcEndpoint::Listen(flags.listen, {server.service(), server.checkpoint_service()}));
   ControlClient::Options join;
   join.coordinator = flags.coordinator;
   join.role = ROLE_SERVER;

@@ -43,7 +43,11 @@ constexpr char kLaunchHelp[] = R"(A run leaves <output.dir>/<name>/ (runs/<name>
   job.yaml       the effective configuration      result.json    quality on held-out rows, bytes on the wire
   report.html    one page with plots              metrics.jsonl  the run over time
   logs/          what every process said
-Ctrl-C stops all processes. When one of them dies, the job ends and says which, how, and its last words.)";
+  checkpoints/   with checkpoint.every: what the job goes on from
+Ctrl-C stops all processes. When one of them dies, the job ends and says which, how, and its last words; with checkpoint.every a job whose
+process was killed goes on by itself from the latest checkpoint.
+  weir launch job.yaml --set checkpoint.every=500     saves one every 500 steps (5m: every five minutes)
+  weir launch job.yaml --resume                       goes on where a stopped job was, also with other cluster.servers and workers)";
 
 constexpr char kJobHelp[] = R"(Example: weir job examples/demo.yaml --set training.epochs=2
 Every process of a job checks the hash; output.dir is left out of it.)";
@@ -114,6 +118,9 @@ int Main(int argc, char** argv) {
   AddJobArguments(launch, &launched);
   launch->add_option("--bin-dir", request.bin_dir,
                      "Folder of weir-coordinator, weir-server and weir-worker, when they are not beside weir");
+  launch->add_flag("--resume", request.resume, "Go on from the latest checkpoint of this job (checkpoint.every has them saved)");
+  launch->add_option("--checkpoint", request.checkpoint, "With --resume: the folder of a checkpoint to go on from, not the latest")
+      ->needs("--resume");
   launch->add_flag("--trace", request.trace, "Workers write trace/worker-N.json into the run folder: open it in ui.perfetto.dev");
   launch->footer(kLaunchHelp);
 

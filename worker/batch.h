@@ -11,11 +11,18 @@
 
 namespace weir::worker {
 
+// How far a source has been read: `ranges` of those that were handed out are read to their end, and `rows` rows of the next one.
+struct SourcePosition {
+  uint64_t ranges = 0;
+  uint64_t rows = 0;
+};
+
 struct Batch {
   uint32_t samples = 0;                       // 0: no data is left
   std::vector<float> dense;                   // samples x dense_features, already transformed
   std::vector<float> labels;                  // 0 or 1
   std::vector<client::FeatureKeys> features;  // one for each sparse feature
+  SourcePosition end;                         // of its source, behind the batch
 };
 
 // Gives the samples of one set, in the order in which the coordinator handed them to this worker. One thread at a time.

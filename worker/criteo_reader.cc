@@ -14,7 +14,7 @@ namespace weir::worker {
 CriteoReader::CriteoReader(const Data& data, const DataSchema& schema, RangeSource* ranges)
     : skip_bad_rows_(data.on_bad_row() == Data::BAD_ROW_SKIP),
       buckets_(data.keys() == Data::KEYS_BUCKETS ? std::max<uint64_t>(1, data.buckets()) : 0),
-      ranges_(ranges) {
+      source_(ranges) {
   assert(schema.dense_features == kCriteoIntegers && schema.sparse_features.size() == kCriteoCategories);
 }
 
@@ -44,12 +44,13 @@ absl::Status CriteoReader::Next(uint32_t samples_max, Batch* batch) {
     for (client::FeatureKeys& feature : batch->features) feature.keys.resize(samples);
   }
   batch->samples = samples;
+  batch->end = rows_left_ == 0 ? SourcePosition{ranges_, 0} : SourcePosition{ranges_ - 1, range_rows_ - rows_left_};
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> CriteoReader::NextRange() {
   if (done_) return false;
-  WEIR_ASSIGN_OR_RETURN(const NextRangeReply range, ranges_->Next());
+  WEIR_ASSIGN_OR_RETURN(const NextRangeReply range, source_->Next());
   if (range.done()) {
     done_ = true;
     return false;
@@ -59,7 +60,8 @@ absl::StatusOr<bool> CriteoReader::NextRange() {
     file_ = range.file();
   }
   WEIR_RETURN_IF_ERROR(reader_->Seek(range.byte_offset(), range.first_line()));
-  rows_left_ = range.rows();
+  ++ranges_;
+  range_rows_ = rows_left_ = range.rows();
   return true;
 }
 

@@ -44,10 +44,12 @@ class CriteoReader final : public BatchSource {
 
   const bool skip_bad_rows_;
   const uint64_t buckets_;  // 0: full 64-bit keys
-  RangeSource* const ranges_;
+  RangeSource* const source_;
   std::string file_;                    // of the range
   std::unique_ptr<LineReader> reader_;  // of file_
-  uint64_t rows_left_ = 0;              // of the range
+  uint64_t ranges_ = 0;                 // taken
+  uint64_t range_rows_ = 0;
+  uint64_t rows_left_ = 0;  // of the range
   bool done_ = false;
   uint64_t bad_rows_ = 0;
   CriteoLine row_;

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "client/embedding_bags.h"
 #include "proto/job.pb.h"
 #include "proto/job_tables.h"
@@ -56,6 +57,8 @@ class DenseModel {
 
   // Training, as at first, or evaluation: what a layer remembers of batches stays as it is.
   virtual void SetTraining(bool training) { static_cast<void>(training); }
+  // Parameters, and what layers remember from batch to batch.
+  virtual void VisitState(StateVisitor* state) = 0;
   // What crossed the cuts (model.cuts) since the last call, named by their layers.
   virtual std::vector<client::CodecStats> TakeStats() { return {}; }
 
@@ -77,6 +80,8 @@ class DenseOptimizer {
  public:
   virtual ~DenseOptimizer() = default;
   virtual void Update(absl::Span<float> parameters, absl::Span<const float> gradients, StepScales scales) = 0;
+  // What it remembers from step to step.
+  virtual void VisitState(StateVisitor* state) { static_cast<void>(state); }
   // With all it remembers, to see what an update would do.
   virtual std::unique_ptr<DenseOptimizer> Clone() const = 0;
 };

@@ -36,6 +36,7 @@ class Adagrad final : public DenseOptimizer {
     UpdateAdagrad(rates, gradients, absl::MakeSpan(accumulator_), parameters);
   }
 
+  void VisitState(StateVisitor* state) override { state->Values("accumulator", absl::MakeSpan(accumulator_)); }
   std::unique_ptr<DenseOptimizer> Clone() const override { return std::make_unique<Adagrad>(*this); }
 
  private:
@@ -61,6 +62,11 @@ class Adam final : public DenseOptimizer {
     UpdateAdam(rates, gradients, {absl::MakeSpan(mean_), absl::MakeSpan(square_)}, parameters);
   }
 
+  void VisitState(StateVisitor* state) override {
+    state->Values("mean", absl::MakeSpan(mean_));
+    state->Values("square", absl::MakeSpan(square_));
+    state->Number("step", &step_);
+  }
   std::unique_ptr<DenseOptimizer> Clone() const override { return std::make_unique<Adam>(*this); }
 
  private:

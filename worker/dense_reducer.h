@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "client/embedding_bags.h"
 
 namespace weir::worker {
@@ -36,6 +37,9 @@ class DenseReducer {
   // What this worker has held back of its gradients: flat, all layers, sums over samples; valid until the next call. Empty where the codec
   // holds back nothing.
   virtual absl::Span<const float> HeldBack() { return {}; }
+
+  // What is remembered from step to step. REQUIRES: between steps.
+  virtual void VisitState(StateVisitor* state) { static_cast<void>(state); }
 
   virtual std::vector<client::CodecStats> TakeStats() = 0;
 

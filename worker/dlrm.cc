@@ -143,6 +143,14 @@ void Dlrm::SetTraining(bool training) {
   for (NamedCut& cut : cuts_) cut.cut->SetTraining(training);
 }
 
+void Dlrm::VisitState(StateVisitor* state) {
+  for (const ParameterSlice& layer : slices_) state->Values(layer.name, parameters().subspan(layer.offset, layer.size));
+  for (NamedCut& cut : cuts_) {
+    const StateVisitor::Scope scope(state, absl::StrCat("cut ", cut.after));
+    cut.cut->VisitState(state);
+  }
+}
+
 std::vector<client::CodecStats> Dlrm::TakeStats() {
   std::vector<client::CodecStats> taken;
   for (NamedCut& cut : cuts_) {

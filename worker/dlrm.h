@@ -36,6 +36,7 @@ class Dlrm final : public DenseModel {
   absl::Span<float> gradients() override { return {gradients_.get(), parameter_count_}; }
   const std::vector<ParameterSlice>& layers() const override { return slices_; }
   void SetTraining(bool training) override;
+  void VisitState(StateVisitor* state) override;
   std::vector<client::CodecStats> TakeStats() override;
 
  private:

@@ -36,6 +36,14 @@ std::optional<EdgeGuard::Verdict> EdgeGuard::Add(double cost) {
   return verdict;
 }
 
+void EdgeGuard::VisitState(StateVisitor* state) {
+  state->Vector("costs", &costs_);
+  state->Real("factor", &factor_);
+  state->Real("least", &least_);
+  state->Number("calm", &calm_);
+  state->Number("patience", &patience_);
+}
+
 void EdgeGuard::Judge(double cost) {
   const double whole = 1 / (1 - options_.sparsity);
   if (cost > options_.bound) {

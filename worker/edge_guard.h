@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/state_visitor.h"
+
 namespace weir::worker {
 
 struct EdgeGuardOptions {
@@ -40,6 +42,7 @@ class EdgeGuard {
   std::optional<Verdict> Add(double cost);
 
   double factor() const { return factor_; }
+  void VisitState(StateVisitor* state);
 
  private:
   void Judge(double cost);

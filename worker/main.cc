@@ -17,14 +17,17 @@
 #include "base/grpc_endpoint.h"
 #include "base/log.h"
 #include "base/socket_bytes.h"
+#include "base/state_visitor.h"
 #include "base/status_macros.h"
 #include "base/trace.h"
 #include "client/embedding_bags.h"
 #include "client/embedding_client.h"
+#include "proto/checkpoint_folder.h"
 #include "proto/control_client.h"
 #include "proto/job_file.h"
 #include "proto/job_tables.h"
 #include "worker/batch_prefetcher.h"
+#include "worker/checkpoint_saver.h"
 #include "worker/criteo_reader.h"
 #include "worker/dense_model.h"
 #include "worker/evaluator.h"
@@ -113,6 +116,15 @@ EdgeBytes Difference(const EdgeBytes& all, const EdgeBytes& before) {
   return rest;
 }
 
+absl::Status Restore(const ControlClient& control, Trainer* trainer) {
+  WEIR_ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadManifest(control.resume_dir()));
+  std::vector<std::string> files;
+  for (const SavedFile& file : manifest.workers()) files.push_back(absl::StrCat(control.resume_dir(), "/", file.name()));
+  WEIR_ASSIGN_OR_RETURN(const auto restorer, StateRestorer::Open(files, control.index(), control.job().cluster().workers()));
+  trainer->VisitState(restorer.get());
+  return restorer->status();
+}
+
 // One worker's part of the job, from joined to ready to leave. `reducer` is made here and left open.
 absl::Status Train(ControlClient* control, const std::string& address, PeerExchange* exchange, Progress* progress,
                    std::unique_ptr<DenseReducer>* reducer) {
@@ -131,14 +143,16 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   HandedOutRanges train_ranges(control, NextRangeRequest::SET_TRAIN);
   BatchPrefetcher source(std::make_unique<CriteoReader>(job.data(), schema, &train_ranges),
                          {job.training().batch_size() / job.cluster().workers(), job.training().prefetch() + 1});
+  WEIR_ASSIGN_OR_RETURN(const auto checkpoints, CheckpointSaver::Create(control, progress));
   // Nobody's clock starts before everybody is connected.
   WEIR_RETURN_IF_ERROR(control->Barrier("connected", absl::Seconds(job.cluster().call_timeout_seconds())));
   const absl::Time start = absl::Now();
   progress->SetPhase(WorkerProgress::PHASE_TRAINING);
   const std::unique_ptr<QualityGuard> guard =
       QualityGuard::Create(job, control->index(), {bags.get(), model.get(), optimizer.get(), reducer->get(), progress});
-  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress, guard.get()},
+  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress, guard.get(), checkpoints.get()},
                   {control->index(), job.cluster().workers(), dim, job.training()});
+  if (!control->resume_dir().empty()) WEIR_RETURN_IF_ERROR(Restore(*control, &trainer));
   WEIR_RETURN_IF_ERROR(trainer.Run());
   const absl::Duration trained = absl::Now() - start;
   const EdgeBytes training_bytes = CountedBytes();
@@ -156,12 +170,12 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   progress->SetPhase(WorkerProgress::PHASE_DONE);
 
   LeaveRequest leave;
-  *leave.mutable_wire_bytes() = ToWireBytes(CountedBytes());
+  *leave.mutable_wire_bytes() = progress->wire_bytes();
   *leave.mutable_wire_bytes_evaluation() = ToWireBytes(Difference(CountedBytes(), training_bytes));
   leave.set_samples(progress->samples());
   leave.set_train_seconds(absl::ToDoubleSeconds(trained));
   leave.set_fingerprint(XXH3_64bits(model->parameters().data(), model->parameters().size() * sizeof(float)));
-  leave.set_bad_rows(source.bad_rows() + test_source.bad_rows());
+  leave.set_bad_rows(progress->bad_rows() + test_source.bad_rows());
   leave.set_wait_seconds(progress->wait_seconds());
   *leave.mutable_step_seconds() = progress->step_seconds();
   *leave.mutable_step_waits() = progress->step_waits();

@@ -202,6 +202,29 @@ absl::Status PeerExchange::WaitForSum(int64_t step, absl::Time deadline, ReduceR
   return absl::OkStatus();
 }
 
+void PeerExchange::VisitState(StateVisitor* state, absl::Span<const uint32_t> offsets, uint32_t entries) {
+  MutexLock lock(&mu_);
+  const StateVisitor::Scope scope(state, "slices");
+  std::vector<float> held_back(entries);
+  for (size_t i = 0; i < offsets.size(); ++i) std::copy(residuals_[i].begin(), residuals_[i].end(), held_back.begin() + offsets[i]);
+  std::vector<double> limits(limits_.begin(), limits_.end());
+  std::vector<double> holds(held_back_.begin(), held_back_.end());
+  state->Number("step", &step_);
+  state->Real("density_factor", &density_factor_);
+  state->ResidualOfAll("residual", absl::MakeSpan(held_back));
+  state->Vector("limits", &limits);
+  state->Vector("holds", &holds);
+  if (!state->restoring() || !state->status().ok()) return;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const auto first = held_back.begin() + offsets[i];
+    std::copy(first, first + static_cast<ptrdiff_t>(residuals_[i].size()), residuals_[i].begin());
+    // Cut as before, or anew: then anything may be left of entries that did not fit.
+    const bool same = limits.size() == offsets.size() && holds.size() == offsets.size();
+    limits_[i] = same ? static_cast<uint32_t>(limits[i]) : 0;
+    held_back_[i] = same ? holds[i] != 0 : true;
+  }
+}
+
 void PeerExchange::Abandon(const absl::Status& status) {
   Waiters waiters;
   {

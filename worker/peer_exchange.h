@@ -17,7 +17,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/mutex.h"
+#include "base/state_visitor.h"
 #include "compression/frame.h"
 #include "proto/peer_service.grpc.pb.h"
 
@@ -57,6 +59,10 @@ class PeerExchange final : public PeerService::CallbackService {
 
   // Waits for the sum of `step`. DEADLINE_EXCEEDED names the ranks that are missing.
   absl::Status WaitForSum(int64_t step, absl::Time deadline, ReduceReply* reply);
+
+  // The step that is gathered, and what is held back. offsets[i]: where part i begins in the flat gradient of `entries`, which other
+  // numbers of workers cut elsewhere. REQUIRES: between steps.
+  void VisitState(StateVisitor* state, absl::Span<const uint32_t> offsets, uint32_t entries);
 
   // Answers all that wait, and all that come, with `status`. Before the endpoint shuts down.
   void Abandon(const absl::Status& status);

@@ -106,6 +106,16 @@ class PeerReducer final : public DenseReducer {
     return held_back_;
   }
 
+  void VisitState(StateVisitor* state) override {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const StateVisitor::Scope scope(state, layers_[i].name);
+      codecs_[i]->VisitState(state);
+    }
+    std::vector<uint32_t> offsets;
+    for (const Part& part : slices_[options_.rank].parts) offsets.push_back(part.begin);
+    exchange_->VisitState(state, offsets, layers_.back().offset + layers_.back().size);
+  }
+
   std::vector<client::CodecStats> TakeStats() override {
     std::vector<client::CodecStats> taken = stats_;
     for (client::CodecStats& stats : stats_) stats = {stats.edge, stats.name};

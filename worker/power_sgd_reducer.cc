@@ -47,6 +47,13 @@ class PowerSgdReducer final : public DenseReducer {
     return total;
   }
 
+  void VisitState(StateVisitor* state) override {
+    for (Layer& layer : layers_) {
+      const StateVisitor::Scope scope(state, layer.slice.name);
+      if (layer.weights != nullptr) layer.weights->VisitState(state);
+    }
+  }
+
   std::vector<client::CodecStats> TakeStats() override {
     std::vector<client::CodecStats> taken;
     for (Layer& layer : layers_) {

@@ -79,7 +79,7 @@ void Progress::SetStepTimes(const StepSeconds& seconds, const StepWaits& waits) 
 
 void Progress::SetBadRows(uint64_t rows) {
   MutexLock lock(&mu_);
-  progress_.set_bad_rows(rows);
+  progress_.set_bad_rows(bad_rows_before_ + rows);
 }
 
 WorkerProgress Progress::Take() {
@@ -89,8 +89,57 @@ WorkerProgress Progress::Take() {
   codecs_.clear();
   progress_.clear_window();
   progress_.clear_decisions();
-  *taken.mutable_wire_bytes() = ToWireBytes(CountedBytes());
+  *taken.mutable_wire_bytes() = AllWireBytes();
   return taken;
+}
+
+WireBytes Progress::AllWireBytes() const {
+  const EdgeBytes before = FromWireBytes(wire_bytes_before_);
+  EdgeBytes bytes = CountedBytes();
+  bytes.lookup_request += before.lookup_request;
+  bytes.lookup_reply += before.lookup_reply;
+  bytes.push += before.push;
+  bytes.dense += before.dense;
+  bytes.control += before.control;
+  return ToWireBytes(bytes);
+}
+
+void Progress::VisitState(StateVisitor* state) {
+  MutexLock lock(&mu_);
+  int64_t steps = progress_.steps();
+  uint64_t samples = progress_.samples();
+  uint64_t bad_rows = progress_.bad_rows();
+  EdgeBytes bytes = FromWireBytes(AllWireBytes());
+  LeaveRequest totals;
+  for (const auto& [name, report] : codec_totals_) *totals.add_codecs() = report;
+  std::string codecs = totals.SerializeAsString();
+  state->Number("steps", &steps);
+  state->Count("samples", &samples);
+  state->Count("bad_rows", &bad_rows);
+  state->Count("lookup_request_bytes", &bytes.lookup_request);
+  state->Count("lookup_reply_bytes", &bytes.lookup_reply);
+  state->Count("push_bytes", &bytes.push);
+  state->Count("dense_bytes", &bytes.dense);
+  state->Count("control_bytes", &bytes.control);
+  state->Text("codecs", &codecs);
+  if (!state->restoring()) return;
+  if (!totals.ParseFromString(codecs)) return state->Fail("codecs", "its bytes are no list of codecs");
+  for (const CodecReport& report : totals.codecs()) codec_totals_[{report.edge(), report.name()}] = report;
+  progress_.set_steps(steps);
+  progress_.set_samples(samples);
+  progress_.set_bad_rows(bad_rows);
+  bad_rows_before_ = bad_rows;
+  wire_bytes_before_ = ToWireBytes(bytes);
+}
+
+WireBytes Progress::wire_bytes() const {
+  MutexLock lock(&mu_);
+  return AllWireBytes();
+}
+
+uint64_t Progress::bad_rows() const {
+  MutexLock lock(&mu_);
+  return progress_.bad_rows();
 }
 
 int64_t Progress::steps() const {

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
 #include "base/mutex.h"
+#include "base/state_visitor.h"
 #include "client/embedding_bags.h"
 #include "proto/control_service.pb.h"
 
@@ -31,7 +32,12 @@ class Progress {
   // All since the start, and the window, codec figures and decisions since the last call. Each of those is given out once.
   WorkerProgress Take();
 
+  // What was counted in all.
+  void VisitState(StateVisitor* state);
+
   int64_t steps() const;
+  WireBytes wire_bytes() const;
+  uint64_t bad_rows() const;
   uint64_t samples() const;
   // Lookups, pushes and reductions waited for.
   double wait_seconds() const;
@@ -41,8 +47,13 @@ class Progress {
   std::vector<CodecReport> codec_totals() const;
 
  private:
+  WireBytes AllWireBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   mutable Mutex mu_;
   WorkerProgress progress_ ABSL_GUARDED_BY(mu_);
+  // Of the processes whose work this one goes on with.
+  uint64_t bad_rows_before_ ABSL_GUARDED_BY(mu_) = 0;
+  WireBytes wire_bytes_before_ ABSL_GUARDED_BY(mu_);
   using Codecs = std::map<std::pair<std::string, std::string>, CodecReport>;  // by edge and name
   Codecs codecs_ ABSL_GUARDED_BY(mu_);                                        // since the last Take
   Codecs codec_totals_ ABSL_GUARDED_BY(mu_);

@@ -68,6 +68,16 @@ QualityGuard::QualityGuard(const Job& job, uint32_t rank, QualityGuardParts part
   }
 }
 
+void QualityGuard::VisitState(StateVisitor* state) {
+  const auto visit = [state](const char* name, std::optional<EdgeGuard>* guard) {
+    const StateVisitor::Scope scope(state, name);
+    if (guard->has_value()) (*guard)->VisitState(state);
+  };
+  visit("lookup", &lookup_);
+  visit("push", &push_);
+  visit("dense", &dense_);
+}
+
 bool QualityGuard::Watches(int64_t step, uint32_t samples) const {
   return samples > 0 && (static_cast<uint64_t>(step) + 1) % job_.compression().guard().probe_every() == 0;
 }

@@ -25,6 +25,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "client/embedding_bags.h"
 #include "proto/job.pb.h"
 #include "worker/batch.h"
@@ -62,6 +63,9 @@ class QualityGuard {
   // Probes when it is time to. Uses the model's activations up, leaves its parameters and gradients as they are. Errors are those of a
   // lookup.
   absl::Status Watch(const Step& step);
+
+  // What it remembers of probes. The factors that it has set are those of the codecs.
+  void VisitState(StateVisitor* state);
 
  private:
   QualityGuard(const Job& job, uint32_t rank, QualityGuardParts parts);

@@ -8,12 +8,13 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/state_visitor.h"
 #include "base/trace.h"
 #include "proto/control_service.pb.h"
 
 namespace weir::worker {
 
-enum class StepPhase { kRead, kLookupWait, kForward, kBackward, kPushWait, kGuard, kPushEncode, kReduce, kUpdate };
+enum class StepPhase { kRead, kLookupWait, kForward, kBackward, kPushWait, kGuard, kPushEncode, kReduce, kUpdate, kCheckpoint };
 
 // Single-threaded. Starts in kRead.
 class StepClock {
@@ -38,6 +39,17 @@ class StepClock {
     waits_[static_cast<size_t>(phase)] += waits;
   }
 
+  // What was counted in all.
+  void VisitState(StateVisitor* state) {
+    for (size_t i = 0; i < kPhases; ++i) {
+      const StateVisitor::Scope scope(state, NameOf(static_cast<StepPhase>(i)));
+      double seconds = absl::ToDoubleSeconds(spent_[i]);
+      state->Real("seconds", &seconds);
+      state->Count("waits", &waits_[i]);
+      if (state->restoring()) spent_[i] = absl::Seconds(seconds);
+    }
+  }
+
   StepWaits waits() const {
     StepWaits waits;
     waits.set_lookup(waits_[static_cast<size_t>(StepPhase::kLookupWait)]);
@@ -58,18 +70,19 @@ class StepClock {
     seconds.set_push_encode(Of(StepPhase::kPushEncode));
     seconds.set_reduce(Of(StepPhase::kReduce));
     seconds.set_update(Of(StepPhase::kUpdate));
+    seconds.set_checkpoint(Of(StepPhase::kCheckpoint));
     return seconds;
   }
 
  private:
   static const char* NameOf(StepPhase phase) {
     constexpr const char* kNames[] = {"read",  "lookup wait", "forward", "backward", "push wait",
-                                      "guard", "push encode", "reduce",  "update"};
+                                      "guard", "push encode", "reduce",  "update",   "checkpoint"};
     return kNames[static_cast<size_t>(phase)];
   }
   double Of(StepPhase phase) const { return absl::ToDoubleSeconds(spent_[static_cast<size_t>(phase)]); }
 
-  static constexpr size_t kPhases = static_cast<size_t>(StepPhase::kUpdate) + 1;
+  static constexpr size_t kPhases = static_cast<size_t>(StepPhase::kCheckpoint) + 1;
   std::array<absl::Duration, kPhases> spent_ = {};
   std::array<uint64_t, kPhases> waits_ = {};
   StepPhase phase_ = StepPhase::kRead;

@@ -19,6 +19,10 @@ absl::Status Trainer::Run() {
   bool more = true;
   while (more) {
     WEIR_RETURN_IF_ERROR(FillWindow());
+    if (window_.empty() && due_) {
+      WEIR_RETURN_IF_ERROR(SaveCheckpoint());
+      continue;
+    }
     if (window_.empty()) break;  // steps_max
     StepAhead current = std::move(window_.front());
     window_.pop_front();
@@ -27,23 +31,65 @@ absl::Status Trainer::Run() {
       return absl::Status(went_on.status().code(), absl::StrCat("step ", current.step, ": ", went_on.status().message()));
     }
     more = *went_on;
+    trained_step_ = current.step;
+    trained_ = current.batch.end;
     pushed_lookup_ = std::move(current.lookup);
     spare_batches_.push_back(std::move(current.batch));
   }
   // Lookups of steps that will not run are dropped; the last push must be there before anybody evaluates.
   window_.clear();
+  next_step_ = trained_step_ + 1;
   WEIR_RETURN_IF_ERROR(WaitForPush());
   push_ = nullptr;
   clock_.Enter(StepPhase::kRead);
   // A push is accounted for once it is acknowledged: the last one has not been taken yet.
   parts_.progress->SetStepTimes(clock_.seconds(), clock_.waits());
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
+  // What was trained stays, whatever happens to the evaluation.
+  return parts_.checkpoints == nullptr ? absl::OkStatus() : SaveCheckpoint();
+}
+
+void Trainer::VisitState(StateVisitor* state) {
+  const auto visit = [state](const char* name, auto* part) {
+    const StateVisitor::Scope scope(state, name);
+    part->VisitState(state);
+  };
+  state->Number("step", &next_step_);
+  trained_step_ = next_step_ - 1;
+  visit("clock", &clock_);
+  visit("progress", parts_.progress);
+  visit("model", parts_.model);
+  visit("optimizer", parts_.optimizer);
+  visit("dense", parts_.reducer);
+  visit("embeddings", parts_.bags);
+  if (parts_.guard != nullptr) visit("guard", parts_.guard);
+}
+
+absl::StatusOr<bool> Trainer::CheckpointIsDue() {
+  if (parts_.checkpoints == nullptr) return false;
+  if (asked_step_ != next_step_) {
+    WEIR_ASSIGN_OR_RETURN(due_, parts_.checkpoints->Due(next_step_));
+    asked_step_ = next_step_;
+  }
+  return due_;
+}
+
+absl::Status Trainer::SaveCheckpoint() {
+  WEIR_RETURN_IF_ERROR(WaitForPush());
+  push_ = nullptr;
+  clock_.Enter(StepPhase::kCheckpoint);
+  parts_.progress->AddCodecStats(parts_.bags->TakeStats());
+  WEIR_RETURN_IF_ERROR(parts_.checkpoints->Save(next_step_, trained_, [this](StateVisitor* state) { VisitState(state); }));
+  due_ = false;
+  clock_.Enter(StepPhase::kRead);
   return absl::OkStatus();
 }
 
 absl::Status Trainer::FillWindow() {
   const int64_t steps_max = static_cast<int64_t>(options_.training.steps_max());
   while (window_.size() < 1 + options_.training.prefetch() && (steps_max == 0 || next_step_ < steps_max)) {
+    WEIR_ASSIGN_OR_RETURN(const bool due, CheckpointIsDue());
+    if (due) break;
     StepAhead ahead;
     ahead.step = next_step_++;
     if (!spare_batches_.empty()) {

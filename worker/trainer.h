@@ -13,6 +13,7 @@
 #include "client/embedding_bags.h"
 #include "proto/job.pb.h"
 #include "worker/batch.h"
+#include "worker/checkpoint_saver.h"
 #include "worker/dense_model.h"
 #include "worker/dense_reducer.h"
 #include "worker/progress.h"
@@ -29,7 +30,8 @@ struct TrainerParts {
   DenseOptimizer* optimizer = nullptr;
   DenseReducer* reducer = nullptr;
   Progress* progress = nullptr;
-  QualityGuard* guard = nullptr;  // null: nobody watches
+  QualityGuard* guard = nullptr;           // null: nobody watches
+  CheckpointSaver* checkpoints = nullptr;  // null: none are saved
 };
 
 struct TrainerOptions {
@@ -51,6 +53,9 @@ class Trainer {
   // for it; all workers stop after the same step. Errors name worker, step and cause.
   absl::Status Run();
 
+  // What the worker must remember to go on behind the last step: that of all parts, too. While Run is not under way, or between steps.
+  void VisitState(StateVisitor* state);
+
  private:
   // A step that is read and whose lookup is under way.
   struct StepAhead {
@@ -59,7 +64,10 @@ class Trainer {
     std::unique_ptr<client::BagsLookup> lookup;
   };
 
+  // Looks ahead up to `prefetch` steps, but not past a checkpoint: no lookup is under way when one is saved.
   absl::Status FillWindow();
+  absl::StatusOr<bool> CheckpointIsDue();
+  absl::Status SaveCheckpoint();
   // One step of the whole job; false when no worker had samples.
   absl::StatusOr<bool> RunStep(StepAhead* current);
   absl::Status LogitGradient(const StepAhead& current);
@@ -70,6 +78,10 @@ class Trainer {
   const TrainerOptions options_;
   StepClock clock_;
   int64_t next_step_ = 0;                              // to be read
+  int64_t trained_step_ = -1;                          // the last one
+  SourcePosition trained_;                             // end of its batch
+  int64_t asked_step_ = -1;                            // whether a checkpoint is due before this step ...
+  bool due_ = false;                                   // ... was answered with this, and it is not saved yet
   std::deque<StepAhead> window_;                       // at most 1 + prefetch
   std::unique_ptr<client::BagsLookup> pushed_lookup_;  // what push_ refers to
   std::unique_ptr<client::BagsPush> push_;             // of the step before

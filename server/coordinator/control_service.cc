@@ -23,7 +23,8 @@ absl::Time AnswerBy(const grpc::CallbackServerContext& context) {
 
 class ControlServiceImpl final : public ControlService::CallbackService {
  public:
-  ControlServiceImpl(Coordinator* coordinator, RangeServer* ranges) : coordinator_(coordinator), ranges_(ranges) {}
+  ControlServiceImpl(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints)
+      : coordinator_(coordinator), ranges_(ranges), checkpoints_(checkpoints) {}
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const RegisterRequest* request, RegisterReply* reply) override {
     return Answer(context, coordinator_->Register(*request, absl::Now()), reply);
@@ -56,6 +57,21 @@ class ControlServiceImpl final : public ControlService::CallbackService {
   grpc::ServerUnaryReactor* Barrier(grpc::CallbackServerContext* context, const BarrierRequest* request, BarrierReply*) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     coordinator_->Barrier(*request, {AnswerBy(*context), FinishOf(reactor)});
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* CheckpointDue(grpc::CallbackServerContext* context, const CheckpointDueRequest* request,
+                                          CheckpointDueReply* reply) override {
+    const absl::Status admitted = coordinator_->AdmitWorker(request->worker_rank());
+    if (admitted.ok()) reply->set_due(checkpoints_->Due(request->step(), absl::Now()));
+    return Answer(context, admitted);
+  }
+
+  grpc::ServerUnaryReactor* SaveCheckpoint(grpc::CallbackServerContext* context, const SaveCheckpointRequest* request,
+                                           SaveCheckpointReply*) override {
+    if (const absl::Status status = coordinator_->AdmitWorker(request->worker_rank()); !status.ok()) return Answer(context, status);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    checkpoints_->Save(*request, FinishOf(reactor));
     return reactor;
   }
 
@@ -97,12 +113,13 @@ class ControlServiceImpl final : public ControlService::CallbackService {
 
   Coordinator* const coordinator_;
   RangeServer* const ranges_;
+  Checkpoints* const checkpoints_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges) {
-  return std::make_unique<ControlServiceImpl>(coordinator, ranges);
+std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints) {
+  return std::make_unique<ControlServiceImpl>(coordinator, ranges, checkpoints);
 }
 
 }  // namespace weir::server

@@ -6,13 +6,14 @@
 #include <memory>
 
 #include "grpcpp/impl/codegen/service_type.h"
+#include "server/coordinator/checkpoints.h"
 #include "server/coordinator/coordinator.h"
 #include "server/coordinator/range_server.h"
 
 namespace weir::server {
 
-// Both outlive the service, and the service outlives the endpoint that serves it.
-std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges);
+// All outlive the service, and the service outlives the endpoint that serves it.
+std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints);
 
 }  // namespace weir::server
 

@@ -43,6 +43,8 @@ absl::StatusOr<RegisterReply> Coordinator::Register(const RegisterRequest& reque
   reply.set_index(index);
   reply.set_job(serialized_job_);
   reply.set_job_hash(options_.job_hash);
+  reply.set_checkpoint_dir(options_.checkpoint_dir);
+  reply.set_resume_dir(options_.resume_dir);
   return reply;
 }
 
@@ -100,6 +102,24 @@ absl::Status Coordinator::AdmitRange(const NextRangeRequest& request, absl::Time
   if (request.set() == NextRangeRequest::SET_TRAIN) BeginTraining(now);
   if (request.set() == NextRangeRequest::SET_TEST) EndTraining(now);
   return absl::OkStatus();
+}
+
+absl::Status Coordinator::AdmitWorker(uint32_t rank) {
+  MutexLock lock(&mu_);
+  WEIR_RETURN_IF_ERROR(Refusal());
+  return membership_.CheckWorker(rank);
+}
+
+std::vector<std::string> Coordinator::ServerAddresses() const {
+  MutexLock lock(&mu_);
+  std::vector<std::string> addresses;
+  for (const Member& server : membership_.servers()) addresses.push_back(server.address);
+  return addresses;
+}
+
+double Coordinator::TrainSeconds(absl::Time now) const {
+  MutexLock lock(&mu_);
+  return training_began_ <= now ? SecondsOf(std::min(now, training_ended_) - training_began_) : options_.seconds_before;
 }
 
 void Coordinator::Barrier(const BarrierRequest& request, WaitingCall call) {
@@ -178,7 +198,7 @@ StatusReply Coordinator::GetStatus(absl::Time now) {
   const Training& training = options_.job.training();
   const uint64_t steps_rows = training.steps_max() * training.batch_size();
   reply.set_total_samples(steps_rows > 0 && (rows == 0 || steps_rows < rows) ? steps_rows : rows);
-  if (training_began_ <= now) reply.set_seconds(absl::ToDoubleSeconds(std::min(now, training_ended_) - training_began_));
+  if (training_began_ <= now) reply.set_seconds(SecondsOf(std::min(now, training_ended_) - training_began_));
   if (totals_.recent().samples() > 0) {
     reply.set_logloss(totals_.recent().logloss());
     reply.set_auc(totals_.recent().auc());
@@ -217,6 +237,7 @@ void Coordinator::BeginTraining(absl::Time now) {
   if (state_ != StatusReply::STATE_STARTING || !membership_.complete()) return;
   state_ = StatusReply::STATE_TRAINING;
   training_began_ = now;
+  line_seconds_ = options_.seconds_before;
   line_last_window_ = now;
   line_due_ = now + absl::Seconds(options_.job.output().metrics_every_seconds());
 }
@@ -262,7 +283,7 @@ absl::Status Coordinator::Record(absl::Time now) {
     MutexLock lock(&mu_);
     if (Ended()) return absl::OkStatus();
     if (now >= line_due_ && totals_.line_samples() > 0) {
-      line = TakeLine(absl::ToDoubleSeconds(now - training_began_));
+      line = TakeLine(SecondsOf(now - training_began_));
       line_due_ = now + absl::Seconds(options_.job.output().metrics_every_seconds());
     }
     finish = membership_.AllWorkersLeft() && membership_.AllServersLeft();
@@ -278,7 +299,7 @@ absl::Status Coordinator::Finish(absl::Time now) {
   {
     MutexLock lock(&mu_);
     if (totals_.line_samples() > 0 || totals_.line_decisions() > 0) {
-      line = TakeLine(absl::ToDoubleSeconds(training_ended_ - training_began_));
+      line = TakeLine(SecondsOf(training_ended_ - training_began_));
       line->wire_bytes = SubtractWireBytes(line->wire_bytes, EvaluationWireBytes());
     }
     result = Result();
@@ -338,7 +359,7 @@ JobResult Coordinator::Result() const {
   result.job_hash = options_.job_hash;
   result.samples = totals_.samples();
   result.steps = totals_.steps();
-  result.seconds = totals_.train_seconds();
+  result.seconds = options_.seconds_before + totals_.train_seconds();
   result.wire_bytes = AllWireBytes();
   result.wire_bytes_evaluation = EvaluationWireBytes();
   result.rows_fingerprint = rows_fingerprint_;

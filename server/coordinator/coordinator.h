@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,6 +49,9 @@ class Coordinator {
     RunRecorder* recorder = nullptr;          // used by Tick alone; outlives the coordinator
     std::function<uint64_t()> train_rows;     // of all epochs; 0: not known yet
     std::function<uint64_t()> control_bytes;  // counted so far in this process
+    std::string checkpoint_dir;               // where checkpoints are saved; empty: none are
+    std::string resume_dir;                   // the checkpoint that the job goes on from; empty: none
+    double seconds_before = 0;                // of training, up to that checkpoint
   };
   Coordinator(Options options, absl::Time now);
 
@@ -58,10 +62,16 @@ class Coordinator {
   void GetValues(const GetValuesRequest& request, GetValuesReply* reply, WaitingCall call);
   // May this worker have a range now? Notes that training, or evaluation, has begun.
   absl::Status AdmitRange(const NextRangeRequest& request, absl::Time now);
+  // May this worker ask about checkpoints now?
+  absl::Status AdmitWorker(uint32_t rank);
   void Barrier(const BarrierRequest& request, WaitingCall call);
   absl::Status ReportEvaluation(const ReportEvaluationRequest& request, absl::Time now);
   absl::Status Leave(const LeaveRequest& request, absl::Time now);
   StatusReply GetStatus(absl::Time now);
+  // Of the servers that have registered, by index.
+  std::vector<std::string> ServerAddresses() const;
+  // Of training so far, in all lives of the job.
+  double TrainSeconds(absl::Time now) const;
   // Ends the job as failed; the first reason stands, and a job that is done stays so.
   void Fail(absl::string_view reason, absl::Time now);
 
@@ -78,6 +88,7 @@ class Coordinator {
 
  private:
   absl::Status Refusal() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  double SecondsOf(absl::Duration training) const { return options_.seconds_before + absl::ToDoubleSeconds(training); }
   bool Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FailLocked(absl::string_view reason, absl::Time now, Answers* answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(StatusReply::State state, absl::Time now, Answers* answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -12,12 +14,14 @@
 #include "absl/time/clock.h"
 #include "base/grpc_endpoint.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/socket_bytes.h"
 #include "base/status_macros.h"
+#include "proto/checkpoint_folder.h"
 #include "proto/job_file.h"
+#include "server/coordinator/checkpoints.h"
 #include "server/coordinator/control_service.h"
 #include "server/coordinator/coordinator.h"
-#include "server/coordinator/output_file.h"
 #include "server/coordinator/range_planner.h"
 #include "server/coordinator/range_server.h"
 #include "server/coordinator/run_recorder.h"
@@ -34,6 +38,7 @@ struct Flags {
   std::string listen = "127.0.0.1:0";
   std::string run_dir;
   std::string address_file;
+  std::string resume;  // a checkpoint's folder; empty: none
   std::string log_level = "info";
 };
 
@@ -82,14 +87,33 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   Coordinator::Options options;
   WEIR_ASSIGN_OR_RETURN(options.job, ReadJobFile(flags.job, {}));
   options.job_hash = JobHash(options.job);
-  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<RangePlanner> planner, RangePlanner::Open(options.job));
-  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecorder> recorder, RunRecorder::Create(flags.run_dir, absl::Now()));
+  if (options.job.checkpoint().has_every()) options.checkpoint_dir = CheckpointDir(options.job, flags.run_dir);
+  CheckpointManifest from;
+  if (!flags.resume.empty()) {
+    WEIR_ASSIGN_OR_RETURN(from, ReadManifest(flags.resume));
+    WEIR_RETURN_IF_ERROR(CheckResumable(from, options.job));
+    options.resume_dir = std::filesystem::absolute(flags.resume).lexically_normal().string();
+    options.seconds_before = from.seconds();
+    spdlog::info("goes on from the checkpoint before step {} in {}", from.step(), options.resume_dir);
+  }
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<RangePlanner> planner,
+                        RangePlanner::Open(options.job, flags.resume.empty() ? nullptr : &from.data()));
+  const std::optional<int64_t> steps_before = flags.resume.empty() ? std::nullopt : std::optional<int64_t>(from.steps());
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<RunRecorder> recorder, RunRecorder::Create(flags.run_dir, absl::Now(), steps_before));
   options.recorder = recorder.get();
   options.train_rows = [&planner] { return planner->total_rows(NextRangeRequest::SET_TRAIN); };
   options.control_bytes = [] { return CountedBytes().control; };
+  Checkpoints::Options saved;
+  saved.job = options.job;
+  saved.job_hash = options.job_hash;
+  saved.dir = options.checkpoint_dir;
+  saved.planner = planner.get();
   Coordinator coordinator(std::move(options), absl::Now());
+  saved.servers = [&coordinator] { return coordinator.ServerAddresses(); };
+  saved.train_seconds = [&coordinator] { return coordinator.TrainSeconds(absl::Now()); };
+  Checkpoints checkpoints(std::move(saved), absl::Now());
   RangeServer ranges(planner.get(), [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); });
-  const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges);
+  const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges, &checkpoints);
   CountAcceptedSockets(Edge::kControl);
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint, GrpcEndpoint::Listen(flags.listen, {service.get()}));
   if (!flags.address_file.empty()) {
@@ -100,6 +124,7 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   }
   spdlog::info("coordinates on {}", endpoint->address());
   const int exit_code = RunUntilEnded(signals, &coordinator);
+  checkpoints.Stop();
   endpoint->Shutdown();
   return exit_code;
 }
@@ -115,6 +140,7 @@ int Main(int argc, char** argv) {
   app.add_option("--job", flags.job, "effective job (YAML)")->required();
   app.add_option("--listen", flags.listen, "HOST:PORT to listen on; port 0: a free one")->capture_default_str();
   app.add_option("--run-dir", flags.run_dir, "folder for metrics and results")->required();
+  app.add_option("--resume", flags.resume, "folder of the checkpoint to go on from");
   app.add_option("--address-file", flags.address_file, "file that gets HOST:PORT once it listens");
   app.add_option("--log-level", flags.log_level, "least level that is logged")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))

@@ -12,6 +12,9 @@
 //   together.
 // Test rows always go to whoever asks.
 //
+// After a restart with as many workers each goes on with what it was given and has not trained; with another number of workers these rows
+// are handed out first, in the order of the stream. So no row is trained twice, and none is left out.
+//
 // Memory is constant: files are read ahead (decompressed where they are compressed) only as far as ranges are asked for.
 #ifndef WEIR_SERVER_COORDINATOR_RANGE_PLANNER_H_
 #define WEIR_SERVER_COORDINATOR_RANGE_PLANNER_H_
@@ -21,6 +24,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/control_service.pb.h"
 #include "proto/job.pb.h"
 
@@ -31,7 +36,8 @@ class RangePlanner {
  public:
   // REQUIRES: a validated job with its defaults set. NOT_FOUND: names the data file that is missing; nothing but the start of each file is
   // read here.
-  static absl::StatusOr<std::unique_ptr<RangePlanner>> Open(const Job& job);
+  // `from`: where a checkpoint of the job, with perhaps another number of workers, has left off; null: the beginning.
+  static absl::StatusOr<std::unique_ptr<RangePlanner>> Open(const Job& job, const DataPosition* from = nullptr);
   virtual ~RangePlanner() = default;
 
   // Answers ControlService.NextRange. A worker numbers its requests for each set from 0; the same number as before gives the same reply,
@@ -41,6 +47,10 @@ class RangePlanner {
   // FAILED_PRECONDITION   the training files have no more rows than test_last_rows.
   // RESOURCE_EXHAUSTED    deterministic: this worker is kRangesAheadMax ranges ahead of another.
   virtual absl::StatusOr<NextRangeReply> Next(const NextRangeRequest& request) = 0;
+
+  // What of the training data is left when worker i has trained up to workers[i]. Only for jobs with checkpoint.every, and not before a
+  // position that was asked for earlier. INVALID_ARGUMENT: a worker has trained more than it was given.
+  virtual absl::StatusOr<DataPosition> Position(absl::Span<const WorkerPosition> workers) = 0;
 
   // Counts some more rows (about 0.1 s of work at most), so that total_rows is known early; true when all are counted. Optional: call it in
   // a loop on a thread of its own; Next is not held up. Errors as of Next.

@@ -23,6 +23,10 @@ absl::StatusOr<RowRun> RowScanner::Take(uint64_t rows_max) {
   return run;
 }
 
+RowPosition RowScanner::position() const {
+  return reader_ == nullptr ? position_ : RowPosition{position_.file, reader_->byte_offset(), reader_->line_number()};
+}
+
 absl::Status RowScanner::OpenFile() {
   WEIR_ASSIGN_OR_RETURN(reader_, LineReader::Open(files_[position_.file]));
   return reader_->Seek(position_.byte_offset, position_.line);

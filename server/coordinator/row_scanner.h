@@ -33,6 +33,8 @@ class RowScanner {
 
   // The next rows: fewer than rows_max only where a file ends. Errors of LineReader, naming file and line.
   absl::StatusOr<RowRun> Take(uint64_t rows_max);
+  // Where the next Take begins to look.
+  RowPosition position() const;
 
  private:
   absl::Status OpenFile();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,7 @@ Json ToJson(const StepSeconds& seconds) {
           {"guard", seconds.guard()},
           {"push_encode", seconds.push_encode()},
           {"reduce", seconds.reduce()},
+          {"checkpoint", seconds.checkpoint()},
           {"update", seconds.update()}};
 }
 
@@ -137,16 +139,31 @@ std::vector<std::pair<std::string, double>> Curves(const MetricsLine& line) {
   return curves;
 }
 
+// The lines of metrics.jsonl that are about at most so many steps. A line that a dying process left half written is none.
+std::string LinesOfSteps(const std::string& path, int64_t steps) {
+  std::ifstream file(path);
+  std::string kept, line;
+  while (std::getline(file, line)) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.value("steps", steps + 1) <= steps) absl::StrAppend(&kept, line, "\n");
+  }
+  return kept;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Create(const std::string& dir, absl::Time now) {
+absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Create(const std::string& dir, absl::Time now,
+                                                                 std::optional<int64_t> steps_before) {
   std::error_code error;
   std::filesystem::create_directories(dir, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make run folder ", dir));
   std::filesystem::remove(dir + "/result.json", error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot remove result.json of an earlier run from ", dir));
+  const std::string kept = steps_before.has_value() ? LinesOfSteps(dir + "/metrics.jsonl", *steps_before) : "";
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> metrics, OutputFile::Create(dir + "/metrics.jsonl"));
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TensorBoardWriter> tensorboard, TensorBoardWriter::Create(dir + "/tensorboard", now));
+  WEIR_RETURN_IF_ERROR(metrics->Write(kept));
+  const auto earlier = steps_before.has_value() ? TensorBoardWriter::Earlier::kKeep : TensorBoardWriter::Earlier::kRemove;
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TensorBoardWriter> tensorboard, TensorBoardWriter::Create(dir + "/tensorboard", now, earlier));
   return std::unique_ptr<RunRecorder>(new RunRecorder(dir, std::move(metrics), std::move(tensorboard)));
 }
 

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/binary_metrics.h"
+#include "base/output_file.h"
 #include "proto/control_service.pb.h"
-#include "server/coordinator/output_file.h"
 #include "server/coordinator/run_totals.h"
 #include "server/coordinator/tensorboard_writer.h"
 
@@ -60,8 +60,10 @@ struct JobResult {
 // Single-threaded.
 class RunRecorder {
  public:
-  // Starts the files in `dir`, made where it is missing; what an earlier run left under the same names is removed. Errors name the path.
-  static absl::StatusOr<std::unique_ptr<RunRecorder>> Create(const std::string& dir, absl::Time now);
+  // Starts the files in `dir`, made where it is missing; what an earlier run left under the same names is removed. With steps_before the
+  // run goes on: what was written about its first steps_before steps stays, later lines go. Errors name the path.
+  static absl::StatusOr<std::unique_ptr<RunRecorder>> Create(const std::string& dir, absl::Time now,
+                                                             std::optional<int64_t> steps_before = std::nullopt);
 
   absl::Status Append(const MetricsLine& line, absl::Time now);
   // result.json appears whole or not at all.

@@ -41,6 +41,7 @@ void AddStepSeconds(const StepSeconds& later, StepSeconds* sum) {
   sum->set_forward(sum->forward() + later.forward());
   sum->set_backward(sum->backward() + later.backward());
   sum->set_push_wait(sum->push_wait() + later.push_wait());
+  sum->set_checkpoint(sum->checkpoint() + later.checkpoint());
   sum->set_push_encode(sum->push_encode() + later.push_encode());
   sum->set_reduce(sum->reduce() + later.reduce());
   sum->set_update(sum->update() + later.update());

@@ -23,10 +23,11 @@ void AppendLittleEndian(Integer value, std::string* bytes) {
 
 double UnixSeconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 
-absl::Status PrepareFolder(const std::string& dir) {
+absl::Status PrepareFolder(const std::string& dir, TensorBoardWriter::Earlier earlier) {
   std::error_code error;
   std::filesystem::create_directories(dir, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make folder ", dir));
+  if (earlier == TensorBoardWriter::Earlier::kKeep) return absl::OkStatus();
   for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
     if (!absl::StartsWith(entry.path().filename().string(), kFilePrefix)) continue;
     std::filesystem::remove(entry.path(), error);
@@ -37,8 +38,8 @@ absl::Status PrepareFolder(const std::string& dir) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(const std::string& dir, absl::Time now) {
-  WEIR_RETURN_IF_ERROR(PrepareFolder(dir));
+absl::StatusOr<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(const std::string& dir, absl::Time now, Earlier earlier) {
+  WEIR_RETURN_IF_ERROR(PrepareFolder(dir, earlier));
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file,
                         OutputFile::Create(absl::StrCat(dir, "/", kFilePrefix, absl::ToUnixSeconds(now), ".weir.", getpid())));
   std::unique_ptr<TensorBoardWriter> writer(new TensorBoardWriter(std::move(file)));

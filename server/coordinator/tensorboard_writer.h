@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/coordinator/output_file.h"
+#include "base/output_file.h"
 
 namespace weir::tensorboard {
 class Event;
@@ -22,8 +22,13 @@ namespace weir::server {
 // Single-threaded.
 class TensorBoardWriter {
  public:
+  enum class Earlier {
+    kRemove,
+    kKeep,  // the run goes on
+  };
   // Starts an event file in `dir`, and makes the folder. Event files of an earlier run are removed: a folder shows one run.
-  static absl::StatusOr<std::unique_ptr<TensorBoardWriter>> Create(const std::string& dir, absl::Time now);
+  static absl::StatusOr<std::unique_ptr<TensorBoardWriter>> Create(const std::string& dir, absl::Time now,
+                                                                   Earlier earlier = Earlier::kRemove);
 
   // One point of each named curve at `step`.
   absl::Status Write(int64_t step, absl::Time now, const std::vector<std::pair<std::string, double>>& scalars);

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
 #include "base/status_macros.h"
+#include "proto/checkpoint_folder.h"
+#include "server/checkpoint/shard_files.h"
 
 namespace weir::server {
 namespace {
@@ -47,7 +49,13 @@ absl::StatusOr<std::unique_ptr<DataPlane>> DataPlane::Create(const EmbeddingServ
   }
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TableRegistry> tables,
                         TableRegistry::Create(options.job, options.server_index, options.server_count));
-  return std::unique_ptr<DataPlane>(new DataPlane(options, std::move(tables)));
+  std::unique_ptr<DataPlane> plane(new DataPlane(options, std::move(tables)));
+  if (!options.resume_dir.empty()) {
+    WEIR_ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadManifest(options.resume_dir));
+    WEIR_RETURN_IF_ERROR(RestoreShards(manifest, options.resume_dir, *plane->tables_));
+    plane->steps_.Restore(manifest.step() - 1);
+  }
+  return plane;
 }
 
 DataPlane::DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables)
@@ -57,6 +65,24 @@ DataPlane::DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<Tabl
       steps_(StepsOptionsOf(options.job), tables_.get()),
       lookups_(LookupOptionsOf(options), tables_.get(), &steps_, &tickets_),
       pushes_(options.job_hash, tables_.get(), &steps_, &tickets_) {}
+
+void DataPlane::SaveShards(const SaveShardsRequest& request, absl::Time deadline, const void* owner, SaveDone done) {
+  if (request.job_hash() != options_.job_hash) {
+    return done(absl::FailedPreconditionError(
+        absl::StrCat("a checkpoint of job ", absl::Hex(request.job_hash()), ", this is job ", absl::Hex(options_.job_hash))));
+  }
+  if (options_.checkpoint_dir.empty()) return done(absl::FailedPreconditionError("this job saves no checkpoints"));
+  Waiter waiter;
+  waiter.owner = owner;
+  waiter.step = request.step() - 1;
+  waiter.deadline = deadline;
+  waiter.resume = [this, step = request.step(), done = std::move(done)](absl::Status status) {
+    if (!status.ok()) return done(std::move(status));
+    done(server::SaveShards(*tables_,
+                            absl::StrCat(UnfinishedCheckpoint(options_.checkpoint_dir, step), "/", ServerFileName(options_.server_index))));
+  };
+  steps_.WaitUntilApplied(std::move(waiter));
+}
 
 DescribeReply DataPlane::Describe() const {
   DescribeReply reply;

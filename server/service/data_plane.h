@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/data_service.pb.h"
 #include "proto/job.pb.h"
 #include "server/service/lookup_handler.h"
@@ -23,12 +26,14 @@ struct EmbeddingServerOptions {
   uint64_t job_hash = 0;
   uint32_t server_index = 0;
   uint32_t server_count = 1;
+  std::string checkpoint_dir;  // where checkpoints are saved; empty: none are
+  std::string resume_dir;      // the checkpoint to begin from; empty: none
 };
 
 // Thread-safe.
 class DataPlane {
  public:
-  // INVALID_ARGUMENT: a job, or a place in it, that no server can serve.
+  // INVALID_ARGUMENT: a job, or a place in it, that no server can serve. Errors of the checkpoint's files name them.
   static absl::StatusOr<std::unique_ptr<DataPlane>> Create(const EmbeddingServerOptions& options);
 
   ~DataPlane() { Stop(); }
@@ -36,6 +41,10 @@ class DataPlane {
   const LookupHandler& lookups() const { return lookups_; }
   const PushHandler& pushes() const { return pushes_; }
   const TableRegistry& tables() const { return *tables_; }
+  // Saves all rows once the pushes of all steps before request.step are applied, and calls `done` once, on a thread that it may use for
+  // long. `owner` as for TrainingSteps::Cancel.
+  using SaveDone = std::function<void(absl::StatusOr<SavedShards>)>;
+  void SaveShards(const SaveShardsRequest& request, absl::Time deadline, const void* owner, SaveDone done);
   // Walks over all rows.
   DescribeReply Describe() const;
   // Lookups that wait, and later ones, end with UNAVAILABLE.

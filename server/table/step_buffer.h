@@ -28,6 +28,9 @@ class StepBuffer {
  public:
   explicit StepBuffer(uint32_t workers);
 
+  // The first step to be taken is this one. Before anything is added.
+  void Restore(int64_t next_step) { next_step_ = next_step; }
+
   // True when the part is buffered or was taken.
   bool Seen(const PartId& id) const;
 

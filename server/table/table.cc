@@ -237,6 +237,37 @@ void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients,
   assert(owned.ok());
 }
 
+void Table::CopyShard(uint32_t shard, RowBatch* rows) const {
+  MutexLock lock(&shards_[shard]->mu);
+  const RowStore& store = shards_[shard]->rows;
+  rows->keys.clear();
+  rows->values.clear();
+  rows->keys.reserve(store.rows());
+  rows->values.reserve(store.rows() * row_floats());
+  store.ForEach([rows](Key key, absl::Span<const float> weights, absl::Span<const float> slots) {
+    rows->keys.push_back(key);
+    rows->values.insert(rows->values.end(), weights.begin(), weights.end());
+    rows->values.insert(rows->values.end(), slots.begin(), slots.end());
+  });
+}
+
+void Table::RestoreRows(const RowBatch& rows) {
+  const uint32_t slot_floats = page_layout_.row().slots;
+  for (size_t i = 0; i < rows.keys.size(); ++i) {
+    const Key key = rows.keys[i];
+    const uint32_t owned = ShardOfKey(index_, key, range_.shard_count) - range_.first();
+    if (owned >= shards_.size()) continue;
+    const uint32_t hash = RowStore::StoreHash(Mix64(index_, key));
+    MutexLock lock(&shards_[owned]->mu);
+    RowStore& store = shards_[owned]->rows;
+    Row row = store.Find(key, hash);
+    if (row.weights == nullptr) row = store.Insert(key, hash);
+    const float* const values = rows.values.data() + i * row_floats();
+    std::copy_n(values, dim(), row.weights);
+    std::copy_n(values + dim(), slot_floats, row.slots);
+  }
+}
+
 TableSize Table::Size() const {
   TableSize size;
   for (const std::unique_ptr<Shard>& shard : shards_) {

@@ -32,6 +32,12 @@ struct ShardRange {
   uint32_t end() const;
 };
 
+// Whole rows: values holds for each key its weights, then its slots.
+struct RowBatch {
+  std::vector<Key> keys;
+  std::vector<float> values;
+};
+
 struct TableSize {
   uint64_t rows = 0;
   uint64_t payload_bytes = 0;  // weights and slots
@@ -65,6 +71,14 @@ class Table {
 
   // INVALID_ARGUMENT, naming the first key that another server owns.
   absl::Status CheckOwned(absl::Span<const Key> keys) const;
+
+  // All rows of one of the server's shards, 0 to shard_count(): in a checkpoint rows are copied shard by shard.
+  void CopyShard(uint32_t shard, RowBatch* rows) const;
+  // Takes over those rows whose keys this server owns, as they are; rows that are here already are replaced. REQUIRES: row_floats() values
+  // for each key.
+  void RestoreRows(const RowBatch& rows);
+  uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
+  uint32_t row_floats() const { return page_layout_.row().weights + page_layout_.row().slots; }
 
   TableSize Size() const;
   // Sum over rows, modulo 2^64, of a hash of table, key, weights and slots: independent of order and placement.

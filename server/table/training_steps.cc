@@ -142,6 +142,18 @@ void TrainingSteps::WaitToEvaluate(Waiter waiter) {
   ParkOrResume(std::move(waiter));
 }
 
+void TrainingSteps::WaitUntilApplied(Waiter waiter) {
+  if (!bounded()) return waiter.resume(absl::OkStatus());
+  ParkOrResume(std::move(waiter));
+}
+
+void TrainingSteps::Restore(int64_t applied_step) {
+  if (!bounded()) return;
+  MutexLock lock(&mu_);
+  applied_step_ = applied_step;
+  buffer_.Restore(applied_step + 1);
+}
+
 void TrainingSteps::ParkOrResume(Waiter waiter) {
   absl::Status status;
   {

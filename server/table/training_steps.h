@@ -60,6 +60,10 @@ class TrainingSteps {
   // The same for a lookup that reads rows as they stand: it waits only for what is being applied, so that it sees all of every acknowledged
   // step that is complete. waiter.step is not read.
   void WaitToEvaluate(Waiter waiter);
+  // The same until all pushes up to waiter.step are applied. Unbounded: at once, since what is acknowledged is applied.
+  void WaitUntilApplied(Waiter waiter);
+  // Goes on behind this step, as if all up to it had been pushed here. Before anything else.
+  void Restore(int64_t applied_step);
   // The owner's lookup, if it still waits, resumes with CANCELLED.
   void Cancel(const void* owner);
   void Stop();

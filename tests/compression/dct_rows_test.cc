@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/state_file.h"
+#include "base/state_visitor.h"
 #include "compression/half.h"
 #include "compression/threshold.h"
 #include "tests/compression/sample_values.h"
@@ -71,6 +73,33 @@ TEST(DctRowsTest, NothingIsLostUnderCommitAndRollback) {
         for (uint32_t j = 0; j < kDim; ++j) ASSERT_NEAR(sent[key][j] + Residual(rows, key)[j], sum[j], 1e-5 * (step + 1));
       }
     }
+  }
+}
+
+TEST(DctRowsTest, RestoredGoesOnAsIfNothingHadBeen) {
+  const std::string path = testing::TempDir() + "/dct_rows_state";
+  DctRows undisturbed(kDim, {0.8, 4, ValueType::kInt8}), restored(kDim, {0.8, 4, ValueType::kInt8});
+  for (uint32_t step = 0; step < 20; ++step) {
+    if (step == 10) {
+      const auto file = StateFileWriter::Create(path);
+      StateSaver saver(file->get());
+      undisturbed.VisitState(&saver);
+      ASSERT_TRUE(saver.status().ok() && (*file)->Finish().ok());
+      const auto restorer = StateRestorer::Open({path}, 0, 1);
+      restored.VisitState(restorer->get());
+      ASSERT_TRUE((*restorer)->status().ok()) << (*restorer)->status();
+      EXPECT_EQ(restored.residual_rows(), undisturbed.residual_rows());
+    }
+    if (step == 5) undisturbed.SetDensityFactor(2);
+    const std::vector<Key> keys = DistinctKeys(20, 60, step);
+    const std::vector<float> gradient = NormalValues(20 * kDim, step);
+    Frames frames, again;
+    ASSERT_TRUE(undisturbed.Encode(keys, gradient, {20}, &frames).ok());
+    undisturbed.Commit();
+    if (step < 10) continue;
+    ASSERT_TRUE(restored.Encode(keys, gradient, {20}, &again).ok());
+    restored.Commit();
+    EXPECT_EQ(again, frames) << step;
   }
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/state_file.h"
+#include "base/state_visitor.h"
 #include "compression/half.h"
 #include "compression/layer_codec_registry.h"
 #include "tests/compression/sample_values.h"
@@ -218,6 +220,29 @@ TEST_P(LayerCodecTest, SameGradientsSameBytes) {
     step % 2 == 0 ? first->Commit() : first->Rollback();
     step % 2 == 0 ? second->Commit() : second->Rollback();
     gradient = NormalValues(kSize, step);
+  }
+}
+
+TEST_P(LayerCodecTest, RestoredGoesOnAsIfNothingHadBeen) {
+  const std::string path = testing::TempDir() + "/codec_state";
+  const auto undisturbed = Make(0.9), restored = Make(0.9);
+  for (uint32_t step = 0; step < 10; ++step) {
+    if (step == 5) {
+      const auto file = StateFileWriter::Create(path);
+      StateSaver saver(file->get());
+      undisturbed->VisitState(&saver);
+      ASSERT_TRUE(saver.status().ok() && (*file)->Finish().ok());
+      const auto restorer = StateRestorer::Open({path}, 0, 1);
+      restored->VisitState(restorer->get());
+      ASSERT_TRUE((*restorer)->status().ok()) << (*restorer)->status();
+    }
+    if (step == 2) undisturbed->SetDensityFactor(2);
+    const std::vector<float> gradient = NormalValues(kSize, step);
+    const Frames frames = Encode(undisturbed.get(), gradient);
+    undisturbed->Commit();
+    if (step < 5) continue;
+    EXPECT_EQ(Encode(restored.get(), gradient), frames) << step;
+    restored->Commit();
   }
 }
 

@@ -76,4 +76,11 @@ std::string WriteFile(const std::string& name, absl::string_view bytes) {
 
 std::string WriteDataFile(const std::string& name, absl::string_view content) { return WriteFile(name, PackFor(name, content)); }
 
+std::string ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
 }  // namespace weir::testing

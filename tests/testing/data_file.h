@@ -19,6 +19,9 @@ std::string WriteFile(const std::string& name, absl::string_view bytes);
 // Packs, then writes.
 std::string WriteDataFile(const std::string& name, absl::string_view content);
 
+// Empty when there is no such file.
+std::string ReadWholeFile(const std::string& path);
+
 }  // namespace weir::testing
 
 #endif  // WEIR_TESTS_TESTING_DATA_FILE_H_

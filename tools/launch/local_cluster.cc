@@ -23,6 +23,8 @@ constexpr absl::Duration kPollPeriod = absl::Milliseconds(50);
 constexpr absl::Duration kJoinPollPeriod = absl::Milliseconds(10);
 // From telling the coordinator why to the end of the process.
 constexpr absl::Duration kConfessionTimeout = absl::Seconds(2);
+// From the end of a process by its own error to the news that another was killed before.
+constexpr absl::Duration kKilledTimeout = absl::Milliseconds(250);
 constexpr absl::Duration kReapTimeout = absl::Seconds(5);
 
 // The coordinator writes the whole line at once, by renaming.
@@ -70,22 +72,32 @@ std::vector<std::string> LocalCluster::CommandOf(const Peer& peer, const std::st
 }
 
 std::string LocalCluster::LogPath(const std::string& name) const {
-  return absl::StrCat(options_.run_dir, "/logs/", absl::StrReplaceAll(name, {{" ", "-"}}), ".log");
+  const std::string life = options_.life == 0 ? "" : absl::StrCat(".restart-", options_.life);
+  return absl::StrCat(options_.run_dir, "/logs/", absl::StrReplaceAll(name, {{" ", "-"}}), life, ".log");
 }
 
 absl::StatusOr<std::string> LocalCluster::StartCoordinator() {
   const std::string address_file = absl::StrCat(options_.run_dir, "/coordinator.address");
+  std::error_code ignored;
+  std::filesystem::remove(address_file, ignored);  // of an earlier life
+  std::vector<std::string> command = {options_.binaries.coordinator,
+                                      "--job",
+                                      absl::StrCat(options_.run_dir, "/job.yaml"),
+                                      "--listen",
+                                      "127.0.0.1:0",
+                                      "--run-dir",
+                                      options_.run_dir,
+                                      "--address-file",
+                                      address_file};
+  if (!options_.resume_dir.empty()) command.insert(command.end(), {"--resume", options_.resume_dir});
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> coordinator,
-                        ChildProcess::Start({"coordinator",
-                                             {options_.binaries.coordinator, "--job", absl::StrCat(options_.run_dir, "/job.yaml"),
-                                              "--listen", "127.0.0.1:0", "--run-dir", options_.run_dir, "--address-file", address_file},
-                                             LogPath("coordinator")}));
+                        ChildProcess::Start({"coordinator", std::move(command), LogPath("coordinator")}));
   children_.push_back(std::move(coordinator));
   const absl::Time deadline = absl::Now() + options_.start_timeout;
   while (absl::Now() < deadline) {
     if (const std::string address = ReadAddress(address_file); !address.empty()) return address;
     WEIR_RETURN_IF_ERROR(Pause());
-    if (children_[0]->Poll().has_value()) return Died(*children_[0], ProcessEnd());
+    if (children_[0]->Poll().has_value()) return Died(*children_[0], *children_[0]->end());
   }
   return absl::DeadlineExceededError(absl::StrCat("the coordinator (pid ", children_[0]->pid(), ") told no address within ",
                                                   absl::FormatDuration(options_.start_timeout), "; see ", LogPath("coordinator")));
@@ -109,7 +121,7 @@ absl::Status LocalCluster::WaitUntilJoined(const Peer& peer) {
       if (joined > peer.index) return absl::OkStatus();
     }
     WEIR_RETURN_IF_ERROR(Pause());
-    if (children_.back()->Poll().has_value()) return Died(*children_.back(), ProcessEnd());
+    if (children_.back()->Poll().has_value()) return Died(*children_.back(), *children_.back()->end());
   }
   return absl::DeadlineExceededError(absl::StrCat(peer.Name(), " (pid ", children_.back()->pid(), ") did not join the job within ",
                                                   absl::FormatDuration(options_.start_timeout), "; see ", LogPath(peer.Name())));
@@ -161,7 +173,15 @@ absl::StatusOr<bool> LocalCluster::AllEnded() {
 }
 
 const ChildProcess& LocalCluster::Culprit(const ChildProcess& first) {
-  if (link_ == nullptr || first.end()->signal != 0) return first;
+  if (first.end()->signal != 0) return first;
+  // Peers of a process that is killed can be gone before the kernel tells of it.
+  const absl::Time killed_by = absl::Now() + kKilledTimeout;
+  do {
+    for (const std::unique_ptr<ChildProcess>& child : children_) {
+      if (const std::optional<ProcessEnd> end = child->Poll(); end.has_value() && end->signal != 0) return *child;
+    }
+  } while (absl::Now() < killed_by && !signals_->Wait(kJoinPollPeriod));
+  if (link_ == nullptr) return first;
   const absl::StatusOr<StatusReply> status = link_->Status();
   if (!status.ok() || status->state() != StatusReply::STATE_FAILED) return first;
   for (const std::unique_ptr<ChildProcess>& child : children_) {
@@ -175,7 +195,8 @@ const ChildProcess& LocalCluster::Culprit(const ChildProcess& first) {
   return first;
 }
 
-absl::Status LocalCluster::Died(const ChildProcess& child, const ProcessEnd& end) const {
+absl::Status LocalCluster::Died(const ChildProcess& child, const ProcessEnd& end) {
+  killed_ = killed_ || end.signal != 0;
   std::string lines = LastLines(child.log_path(), kLogLinesShown);
   if (lines.empty()) lines = "(its log is empty)";
   return absl::AbortedError(
@@ -191,11 +212,13 @@ void LocalCluster::StopAll(const std::string& reason) {
     return std::all_of(children_.begin(), children_.end(), [](const auto& child) { return child->Poll().has_value(); });
   };
   if (all_gone()) return;
-  if (link_ != nullptr && !children_[0]->Poll().has_value()) {
+  if (link_ != nullptr && !killed_ && !children_[0]->Poll().has_value()) {
     // The coordinator records the reason when it can; the signal follows in any case.
     link_->Stop(reason).IgnoreError();
   }
   for (const int signal : {SIGTERM, SIGKILL}) {
+    // Once one was killed there is nothing that the others could save.
+    if (killed_ && signal == SIGTERM) continue;
     for (const std::unique_ptr<ChildProcess>& child : children_) child->Signal(signal);
     const absl::Time deadline = absl::Now() + (signal == SIGTERM ? options_.stop_grace : kReapTimeout);
     bool impatient = false;

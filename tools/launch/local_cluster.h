@@ -22,6 +22,8 @@ namespace weir::tools {
 struct ClusterOptions {
   std::string run_dir;  // made by MakeRunFolder: has job.yaml and logs/
   Binaries binaries;
+  std::string resume_dir;                            // of the checkpoint to go on from; empty: none
+  uint32_t life = 0;                                 // how often the job's processes have been started anew: their logs are apart
   bool trace = false;                                // workers write theirs into <run_dir>/trace/
   absl::Duration start_timeout = absl::Seconds(30);  // of each process: until the coordinator tells its address, until another has joined
   absl::Duration leave_timeout = absl::Seconds(60);  // from the coordinator's end to everyone's
@@ -41,6 +43,8 @@ class LocalCluster {
   // coordinator. Errors: ABORTED, naming the first process that died, how, and the last lines of its log; CANCELLED after a stop signal;
   // DEADLINE_EXCEEDED, naming who is silent.
   absl::Status Run(const std::function<void(const StatusReply&)>& on_status);
+  // After Run: whether it failed because something killed one of the processes.
+  bool killed() const { return killed_; }
 
  private:
   // A process to start besides the coordinator.
@@ -68,7 +72,7 @@ class LocalCluster {
   absl::StatusOr<bool> AllEnded();
   // Whose failure ended the job: `first` is the first whose end was seen, but one failure makes others fail at once.
   const ChildProcess& Culprit(const ChildProcess& first);
-  absl::Status Died(const ChildProcess& child, const ProcessEnd& end) const;
+  absl::Status Died(const ChildProcess& child, const ProcessEnd& end);
   absl::Status Interrupted() const;
   // Asks everyone to end, then makes them.
   void StopAll(const std::string& reason);
@@ -78,6 +82,7 @@ class LocalCluster {
   StopSignals* const signals_;
   std::vector<std::unique_ptr<ChildProcess>> children_;  // the coordinator first
   std::unique_ptr<CoordinatorLink> link_;
+  bool killed_ = false;
 };
 
 }  // namespace weir::tools

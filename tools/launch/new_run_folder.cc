@@ -43,9 +43,15 @@ void CopyTeacher(const Job& job, const fs::path& folder) {
 
 }  // namespace
 
+std::string RunFolderOf(const Job& job) { return (fs::path(job.output().dir()) / job.name()).string(); }
+
 absl::StatusOr<std::string> MakeRunFolder(const Job& job) {
-  const fs::path folder = fs::path(job.output().dir()) / job.name();
-  WEIR_RETURN_IF_ERROR(RemoveEarlierRun(folder));
+  WEIR_RETURN_IF_ERROR(RemoveEarlierRun(RunFolderOf(job)));
+  return ReuseRunFolder(job);
+}
+
+absl::StatusOr<std::string> ReuseRunFolder(const Job& job) {
+  const fs::path folder = RunFolderOf(job);
   std::error_code error;
   fs::create_directories(folder / "logs", error);
   if (error) return FolderError(folder, "make", error);

@@ -13,6 +13,10 @@ namespace weir::tools {
 // is removed; ALREADY_EXISTS when what is there was not made by weir (it has files and no job.yaml). Generated data brings its teacher.json
 // along.
 absl::StatusOr<std::string> MakeRunFolder(const Job& job);
+// The same, but what is there stays, except for job.yaml.
+absl::StatusOr<std::string> ReuseRunFolder(const Job& job);
+// <output.dir>/<name>.
+std::string RunFolderOf(const Job& job);
 
 }  // namespace weir::tools
 

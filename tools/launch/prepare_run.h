@@ -14,9 +14,16 @@ namespace weir::tools {
 // Whether this process can read the job's data files; the error names the first that it cannot.
 absl::Status CheckDataFiles(const Job& job);
 
-// Checks the data files, finds the binaries and makes the run folder, where an earlier run of the same name goes. `bin_dir` empty: beside
-// this executable. Errors as for CheckDataFiles, FindBinaries and MakeRunFolder.
-absl::StatusOr<ClusterOptions> PrepareRun(const Job& job, const std::string& bin_dir);
+struct RunStart {
+  // False: an earlier run of the same name goes; ALREADY_EXISTS when it could be resumed. True: it goes on; NOT_FOUND when there is no
+  // checkpoint, FAILED_PRECONDITION when it is of another job.
+  bool resume = false;
+  std::string checkpoint;  // folder of the checkpoint to go on from; empty: the latest
+};
+
+// Checks the data files, finds the binaries and makes the run folder. `bin_dir` empty: beside this executable. Errors also as for
+// CheckDataFiles, FindBinaries and MakeRunFolder.
+absl::StatusOr<ClusterOptions> PrepareRun(const Job& job, const std::string& bin_dir, const RunStart& start = {});
 
 }  // namespace weir::tools
 

@@ -155,7 +155,8 @@ absl::Status ReadStepTimes(const Json& json, Source source, RunResult* result) {
   if (phases == json.end()) return absl::OkStatus();
   if (!phases->is_object()) return absl::DataLossError(absl::StrCat(source.path, ": field `step_seconds` is no object"));
   Fields seconds(*phases, source, "step_seconds.");
-  for (const char* phase : {"read", "lookup_wait", "forward", "backward", "push_wait", "guard", "push_encode", "reduce", "update"}) {
+  for (const char* phase :
+       {"read", "lookup_wait", "forward", "backward", "push_wait", "guard", "push_encode", "reduce", "update", "checkpoint"}) {
     result->step_seconds.emplace_back(phase, seconds.Number(phase));
   }
   WEIR_RETURN_IF_ERROR(seconds.status());

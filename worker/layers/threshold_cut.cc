@@ -121,6 +121,11 @@ ConstMatrix ThresholdCut::Backward(size_t first, ConstMatrix activations, Matrix
   return activations;
 }
 
+void ThresholdCut::VisitState(StateVisitor* state) {
+  state->Real("laplace_threshold", &laplace_threshold_);
+  if (cut_.method() == Cut::METHOD_GRADIENT_TOPK) state->Vector("kept_back", &kept_back_);
+}
+
 ThresholdCut::Count ThresholdCut::TakeCount() { return std::exchange(count_, Count()); }
 
 }  // namespace weir::worker

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/state_visitor.h"
 #include "proto/job.pb.h"
 #include "worker/matrix.h"
 
@@ -43,6 +44,9 @@ class ThresholdCut {
   // Of the same rows: turns the gradient of what Forward left into that of what it was given, but for exact and laplace, whose zeros do
   // that in the ReLU. Returns the output by which the ReLU goes back: `activations` are what Forward left.
   ConstMatrix Backward(size_t first, ConstMatrix activations, Matrix gradient);
+
+  // What is remembered from batch to batch.
+  void VisitState(StateVisitor* state);
 
   // Numbers that crossed forward in training since the last call, and how many of them were kept.
   struct Count {

@@ -34,6 +34,7 @@ class OneRangePlanner final : public RangePlanner {
     return reply;
   }
   absl::StatusOr<bool> CountMore() override { return true; }
+  absl::StatusOr<DataPosition> Position(absl::Span<const WorkerPosition>) override { return DataPosition(); }
   uint64_t total_rows(NextRangeRequest::Set) const override { return 10; }
 };
 
@@ -81,7 +82,8 @@ class ControlServiceTest : public ::testing::Test {
       : job_(::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name(), absl::Now()),
         ticker_(job_.coordinator.get()),
         ranges_(&planner_, [this](const absl::Status& status) { job_.coordinator->Fail(status.message(), absl::Now()); }),
-        service_(CreateControlService(job_.coordinator.get(), &ranges_)) {
+        checkpoints_({}, absl::Now()),
+        service_(CreateControlService(job_.coordinator.get(), &ranges_, &checkpoints_)) {
     absl::StatusOr<std::unique_ptr<GrpcEndpoint>> endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {service_.get()});
     EXPECT_TRUE(endpoint.ok()) << endpoint.status();
     endpoint_ = *std::move(endpoint);
@@ -122,6 +124,7 @@ class ControlServiceTest : public ::testing::Test {
   Ticker ticker_;
   OneRangePlanner planner_;
   RangeServer ranges_;
+  Checkpoints checkpoints_;  // of a job that saves none
   std::unique_ptr<grpc::Service> service_;
   std::unique_ptr<GrpcEndpoint> endpoint_;
 };

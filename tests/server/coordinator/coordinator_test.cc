@@ -14,6 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/server/coordinator/event_file.h"
 #include "tests/server/coordinator/simulated_job.h"
+#include "tests/testing/data_file.h"
 
 namespace weir::server {
 namespace {

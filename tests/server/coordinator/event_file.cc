@@ -2,10 +2,9 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "gtest/gtest.h"
+#include "tests/testing/data_file.h"
 
 namespace weir::testing {
 namespace {
@@ -29,13 +28,6 @@ Integer At(const std::string& bytes, size_t offset) {
 }
 
 }  // namespace
-
-std::string ReadWholeFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 std::vector<tensorboard::Event> ReadEvents(const std::string& dir) {
   std::vector<std::string> files;

@@ -12,8 +12,6 @@ namespace weir::testing {
 // All events of the one event file in `dir`. Reports a test failure, and returns what came before, where lengths or checksums are wrong.
 std::vector<tensorboard::Event> ReadEvents(const std::string& dir);
 
-std::string ReadWholeFile(const std::string& path);
-
 }  // namespace weir::testing
 
 #endif  // WEIR_TESTS_SERVER_COORDINATOR_EVENT_FILE_H_

@@ -165,6 +165,55 @@ TEST_P(CoverageTest, RowLimitHoldsInEachEpoch) {
   EXPECT_EQ(*std::max_element(rows.begin(), rows.end()), 49);
 }
 
+// Workers ask for a while, train less than they were given, and the job goes on with other workers: nothing twice, nothing left out.
+TEST_P(CoverageTest, AfterAPositionTheRestComesOnce) {
+  Job job = MakeJob();
+  job.mutable_checkpoint()->set_every("1");
+  job.mutable_training()->set_epochs(2);
+  for (const uint32_t workers_then : {1, 2, 3}) {
+    for (const int asked : {0, 1, 5, 1000}) {
+      const auto planner = Plan(job);
+      std::vector<int> trained;
+      std::vector<WorkerPosition> positions(workers());
+      for (uint32_t rank = 0; rank < workers(); ++rank) {
+        Reader reader(planner.get(), rank, kTrain);
+        std::vector<size_t> ends = {0};
+        std::vector<int> rows;
+        for (int i = 0; i < asked && reader.Read(&rows); ++i) ends.push_back(rows.size());
+        // All ranges but the last, and of that all rows but one; each worker a range less than the one before.
+        const size_t ranges = ends.size() > 2 + rank ? ends.size() - 2 - rank : 0;
+        const size_t more = ranges + 1 < ends.size() ? ends[ranges + 1] - ends[ranges] - 1 : 0;
+        positions[rank].set_ranges(ranges);
+        positions[rank].set_rows(more);
+        trained.insert(trained.end(), rows.begin(), rows.begin() + static_cast<ptrdiff_t>(ends[ranges] + more));
+      }
+      const absl::StatusOr<DataPosition> position = planner->Position(positions);
+      ASSERT_TRUE(position.ok()) << position.status();
+      Job then = job;
+      then.mutable_cluster()->set_workers(workers_then);
+      const auto restored = RangePlanner::Open(then, &*position);
+      ASSERT_TRUE(restored.ok()) << restored.status();
+      const std::vector<int> rest = ReadInTurn(restored->get(), workers_then, kTrain);
+      trained.insert(trained.end(), rest.begin(), rest.end());
+      std::sort(trained.begin(), trained.end());
+      std::vector<int> expected;
+      for (const int number : Numbers(0, 100)) expected.insert(expected.end(), 2, number);
+      EXPECT_THAT(trained, ElementsAreArray(expected)) << asked << " ranges asked, then " << workers_then << " workers";
+    }
+  }
+}
+
+TEST_P(CoverageTest, APositionBehindWhatWasGivenIsRefused) {
+  Job job = MakeJob();
+  job.mutable_checkpoint()->set_every("1");
+  const auto planner = Plan(job);
+  std::vector<WorkerPosition> positions(workers());
+  positions[0].set_ranges(1);
+  EXPECT_TRUE(absl::IsInvalidArgument(planner->Position(positions).status()));
+  positions.pop_back();
+  EXPECT_TRUE(absl::IsInvalidArgument(planner->Position(positions).status()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, CoverageTest, ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Bool()), [](const auto& info) {
   return absl::StrCat(std::get<0>(info.param), std::get<1>(info.param) ? "Deterministic" : "Dynamic");
 });

@@ -24,6 +24,7 @@ class FakePlanner final : public RangePlanner {
     if (!count_error.ok()) return count_error;
     return ++counts == 3;
   }
+  absl::StatusOr<DataPosition> Position(absl::Span<const WorkerPosition>) override { return DataPosition(); }
   uint64_t total_rows(NextRangeRequest::Set) const override { return 0; }
 
   absl::Status error;

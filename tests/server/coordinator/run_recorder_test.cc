@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/server/coordinator/event_file.h"
+#include "tests/testing/data_file.h"
 
 namespace weir::server {
 namespace {

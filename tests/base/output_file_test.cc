@@ -1,13 +1,13 @@
-#include "server/coordinator/output_file.h"
+#include "base/output_file.h"
 
 #include <filesystem>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/server/coordinator/event_file.h"
+#include "tests/testing/data_file.h"
 
-namespace weir::server {
+namespace weir {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(OutputFileTest, AtomicWriteReplacesAndLeavesNothingElse) {
 }
 
 }  // namespace
-}  // namespace weir::server
+}  // namespace weir

@@ -1,4 +1,4 @@
-#include "server/coordinator/output_file.h"
+#include "base/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace weir::server {
+namespace weir {
 namespace {
 
 absl::Status FileError(absl::string_view doing, absl::string_view path) {
@@ -54,4 +54,4 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
   return rename(unfinished.c_str(), path.c_str()) == 0 ? absl::OkStatus() : FileError("write", path);
 }
 
-}  // namespace weir::server
+}  // namespace weir

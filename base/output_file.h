@@ -1,6 +1,6 @@
-// Files that the coordinator writes. Every error (disk full, read-only folder) is reported, naming the path.
-#ifndef WEIR_SERVER_COORDINATOR_OUTPUT_FILE_H_
-#define WEIR_SERVER_COORDINATOR_OUTPUT_FILE_H_
+// Files that are written. Every error (disk full, read-only folder) is reported, naming the path.
+#ifndef WEIR_BASE_OUTPUT_FILE_H_
+#define WEIR_BASE_OUTPUT_FILE_H_
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir::server {
+namespace weir {
 
 // A file that grows; what was written is visible to readers at once. Single-threaded.
 class OutputFile {
@@ -33,6 +33,6 @@ class OutputFile {
 // Readers see the old file or the whole new one.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
 
-}  // namespace weir::server
+}  // namespace weir
 
-#endif  // WEIR_SERVER_COORDINATOR_OUTPUT_FILE_H_
+#endif  // WEIR_BASE_OUTPUT_FILE_H_

@@ -1,0 +1,108 @@
+#include "server/checkpoint/shard_files.h"
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/state_file.h"
+#include "base/status_macros.h"
+
+namespace weir::server {
+namespace {
+
+struct RecordHead {
+  uint32_t weights = 0;
+  uint32_t slots = 0;
+  uint64_t rows = 0;
+};
+static_assert(sizeof(RecordHead) == 16);
+
+std::string RecordOf(const Table& table, const RowBatch& rows) {
+  const RecordHead head = {table.dim(), table.row_floats() - table.dim(), rows.keys.size()};
+  const size_t key_bytes = rows.keys.size() * sizeof(Key), value_bytes = rows.values.size() * sizeof(float);
+  std::string payload(sizeof(head) + key_bytes + value_bytes, '\0');
+  char* out = payload.data();
+  std::memcpy(out, &head, sizeof(head));
+  std::memcpy(out + sizeof(head), rows.keys.data(), key_bytes);
+  std::memcpy(out + sizeof(head) + key_bytes, rows.values.data(), value_bytes);
+  return payload;
+}
+
+absl::Status ParseRecord(const Table& table, absl::string_view payload, RowBatch* rows) {
+  RecordHead head;
+  if (payload.size() < sizeof(head)) return absl::DataLossError("the record is too short");
+  std::memcpy(&head, payload.data(), sizeof(head));
+  if (head.weights != table.dim() || head.weights + uint64_t{head.slots} != table.row_floats()) {
+    return absl::FailedPreconditionError(absl::StrCat("rows of ", head.weights, " weights and ", head.slots, " slots, but this job has ",
+                                                      table.dim(), " and ", table.row_floats() - table.dim()));
+  }
+  const size_t row_bytes = sizeof(Key) + table.row_floats() * sizeof(float);
+  const size_t bytes = payload.size() - sizeof(head);
+  if (bytes % row_bytes != 0 || bytes / row_bytes != head.rows) return absl::DataLossError("the record has no whole number of rows");
+  rows->keys.resize(head.rows);
+  rows->values.resize(head.rows * table.row_floats());
+  if (head.rows == 0) return absl::OkStatus();
+  const char* const keys = payload.data() + sizeof(head);
+  std::memcpy(rows->keys.data(), keys, head.rows * sizeof(Key));
+  std::memcpy(rows->values.data(), keys + head.rows * sizeof(Key), rows->values.size() * sizeof(float));
+  return absl::OkStatus();
+}
+
+absl::Status RestoreFile(const std::string& path, const SavedFile& saved, const absl::flat_hash_map<std::string, Table*>& tables) {
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<StateFileReader> reader, StateFileReader::Open(path));
+  StateFileReader::Record record;
+  RowBatch rows;
+  while (true) {
+    WEIR_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+    if (!more) break;
+    const auto table = tables.find(record.name);
+    if (table == tables.end()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, " has rows of table ", record.name, ", which this job does not have"));
+    }
+    if (absl::Status status = ParseRecord(*table->second, record.payload, &rows); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(path, ", table ", record.name, ": ", status.message()));
+    }
+    table->second->RestoreRows(rows);
+  }
+  if (reader->info().checksum == saved.checksum()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, " is whole, but not the file that the manifest names: their checksums differ"));
+}
+
+}  // namespace
+
+absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::string& path) {
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<StateFileWriter> file, StateFileWriter::Create(path));
+  SavedShards saved;
+  RowBatch rows;
+  for (uint32_t index = 0; index < tables.size(); ++index) {
+    const Table& table = tables.at(index);
+    uint64_t table_rows = 0;
+    for (uint32_t shard = 0; shard < table.shard_count(); ++shard) {
+      table.CopyShard(shard, &rows);
+      if (rows.keys.empty()) continue;
+      table_rows += rows.keys.size();
+      WEIR_RETURN_IF_ERROR(file->Add(table.spec().name, RecordOf(table, rows)));
+    }
+    SavedRows* const of_table = saved.add_tables();
+    of_table->set_table(table.spec().name);
+    of_table->set_rows(table_rows);
+  }
+  WEIR_ASSIGN_OR_RETURN(const StateFileInfo info, file->Finish());
+  saved.mutable_file()->set_name(std::filesystem::path(path).filename().string());
+  saved.mutable_file()->set_bytes(info.bytes);
+  saved.mutable_file()->set_checksum(info.checksum);
+  return saved;
+}
+
+absl::Status RestoreShards(const CheckpointManifest& manifest, const std::string& folder, const TableRegistry& tables) {
+  absl::flat_hash_map<std::string, Table*> by_name;
+  for (uint32_t index = 0; index < tables.size(); ++index) by_name[tables.at(index).spec().name] = &tables.at(index);
+  for (const SavedShards& saved : manifest.servers()) {
+    WEIR_RETURN_IF_ERROR(RestoreFile(absl::StrCat(folder, "/", saved.file().name()), saved.file(), by_name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir::server

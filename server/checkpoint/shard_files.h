@@ -1,0 +1,28 @@
+// The rows of a server as a file of a checkpoint (base/state_file.h): a record for each shard of each table that has rows, named by the
+// table, with
+//
+//   u32 weights and u32 slots of a row, in floats; u64 rows; the keys; for each row its weights, then its slots. Little-endian.
+//
+// Shards are not named: who restores takes the rows that it owns, whatever the number of servers and shards was.
+#ifndef WEIR_SERVER_CHECKPOINT_SHARD_FILES_H_
+#define WEIR_SERVER_CHECKPOINT_SHARD_FILES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/checkpoint.pb.h"
+#include "server/table/table_registry.h"
+
+namespace weir::server {
+
+// REQUIRES: nothing is applied meanwhile. Memory: one shard of one table. Errors (disk full, read-only folder) name the path.
+absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::string& path);
+
+// Takes from all server files of a checkpoint the rows that `tables` own. DATA_LOSS: a file is damaged, or not the one that was saved;
+// FAILED_PRECONDITION: a table of another shape. Both name file and record.
+absl::Status RestoreShards(const CheckpointManifest& manifest, const std::string& folder, const TableRegistry& tables);
+
+}  // namespace weir::server
+
+#endif  // WEIR_SERVER_CHECKPOINT_SHARD_FILES_H_

@@ -1,0 +1,73 @@
+// Saves checkpoints of the job: gathers the workers at a step, lets every server save its shards, and writes the manifest. Then, and not
+// before, the workers go on.
+#ifndef WEIR_SERVER_COORDINATOR_CHECKPOINTS_H_
+#define WEIR_SERVER_COORDINATOR_CHECKPOINTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "proto/checkpoint_schedule.h"
+#include "proto/control_service.pb.h"
+#include "proto/job.pb.h"
+#include "server/coordinator/range_planner.h"
+
+namespace weir::server {
+
+// Thread-safe. Writes and waits for servers on a thread of its own.
+class Checkpoints {
+ public:
+  struct Options {
+    Job job;
+    uint64_t job_hash = 0;
+    std::string dir;  // empty: the job has none
+    RangePlanner* planner = nullptr;
+    std::function<std::vector<std::string>()> servers;  // addresses, by index
+    std::function<double()> train_seconds;              // so far, in all lives of the job
+  };
+  Checkpoints(Options options, absl::Time now);
+  // As Stop.
+  ~Checkpoints();
+
+  // Answers ControlService.CheckpointDue: whoever asks first about a step decides it for all.
+  bool Due(int64_t step, absl::Time now);
+
+  // Answers ControlService.SaveCheckpoint: `finish` is called once, when the checkpoint is whole or cannot become so. INVALID_ARGUMENT: a
+  // rank that does not exist, a job without checkpoints. A repeated request replaces the one before.
+  void Save(const SaveCheckpointRequest& request, std::function<void(const absl::Status&)> finish);
+
+  // Answers who waits, and later ones, with CANCELLED, after the writing under way.
+  void Stop();
+
+ private:
+  struct Part {
+    SaveCheckpointRequest request;
+    std::function<void(const absl::Status&)> finish;
+  };
+  using Parts = std::map<uint32_t, Part>;  // by rank
+
+  void SaveLoop();
+  absl::Status Write(int64_t step, const Parts& parts);
+  absl::StatusOr<std::vector<SavedShards>> SaveServers(int64_t step);
+
+  const Options options_;
+  const CheckpointSchedule schedule_;
+  Mutex mu_;
+  CondVar changed_;
+  std::map<int64_t, Parts> gathering_ ABSL_GUARDED_BY(mu_);  // by step
+  std::map<int64_t, bool> due_ ABSL_GUARDED_BY(mu_);         // answers, the last kAnswersMax
+  absl::Time last_due_ ABSL_GUARDED_BY(mu_);
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread saving_;  // started last
+};
+
+}  // namespace weir::server
+
+#endif  // WEIR_SERVER_COORDINATOR_CHECKPOINTS_H_

@@ -1,0 +1,65 @@
+#include "tools/launch/job_lives.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "proto/checkpoint_folder.h"
+
+namespace weir::tools {
+namespace {
+
+// The first line: the log's end follows it.
+std::string Headline(const absl::Status& status) { return std::string(*absl::StrSplit(status.message(), absl::MaxSplits(';', 1)).begin()); }
+
+// Where the next life begins.
+struct Beginning {
+  std::string dir;  // empty: without a checkpoint
+  int64_t step = 0;
+  uint64_t samples = 0;  // trained before
+};
+
+absl::StatusOr<Beginning> LatestBeginning(const std::string& dir) {
+  Beginning beginning;
+  const absl::StatusOr<std::string> latest = LatestCheckpoint(dir);
+  if (absl::IsNotFound(latest.status())) return beginning;
+  if (!latest.ok()) return latest.status();
+  const absl::StatusOr<CheckpointManifest> manifest = ReadManifest(*latest);
+  if (!manifest.ok()) return manifest.status();
+  return Beginning{*latest, manifest->step(), manifest->samples()};
+}
+
+}  // namespace
+
+absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* signals,
+                         const std::function<void(const StatusReply&)>& on_status) {
+  absl::Time died = absl::InfinitePast();  // nobody has since the last new step
+  uint64_t samples_before = 0;
+  const auto watch = [&](const StatusReply& status) {
+    on_status(status);
+    if (died == absl::InfinitePast() || status.samples() <= samples_before) return;
+    std::fprintf(stderr, "\ngoes on: the first new step is done %.1f s after the death\n", absl::ToDoubleSeconds(absl::Now() - died));
+    died = absl::InfinitePast();
+  };
+  while (true) {
+    LocalCluster cluster(job, options, signals);
+    const absl::Status status = cluster.Run(watch);
+    if (status.ok() || !cluster.killed() || options.life >= job.checkpoint().restarts()) return status;
+    if (died == absl::InfinitePast()) died = absl::Now();
+    const absl::StatusOr<Beginning> beginning = LatestBeginning(CheckpointDir(job, options.run_dir));
+    if (!beginning.ok()) {
+      return absl::Status(status.code(), absl::StrCat(status.message(), "\nand the job cannot go on: ", beginning.status().message()));
+    }
+    ++options.life;
+    options.resume_dir = beginning->dir;
+    samples_before = beginning->samples;
+    std::fprintf(stderr, "\n%s; all start again from %s (restart %u of %u)\n", Headline(status).c_str(),
+                 beginning->dir.empty() ? "the beginning: no checkpoint was saved yet" : beginning->dir.c_str(), options.life,
+                 job.checkpoint().restarts());
+  }
+}
+
+}  // namespace weir::tools

@@ -1,0 +1,36 @@
+// When the worker's part of a checkpoint is due, and where it goes.
+#ifndef WEIR_WORKER_CHECKPOINT_SAVER_H_
+#define WEIR_WORKER_CHECKPOINT_SAVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/state_visitor.h"
+#include "proto/control_client.h"
+#include "worker/batch.h"
+#include "worker/progress.h"
+
+namespace weir::worker {
+
+// Single-threaded.
+class CheckpointSaver {
+ public:
+  virtual ~CheckpointSaver() = default;
+
+  // Null where the job has no checkpoints. Everything outlives it.
+  static absl::StatusOr<std::unique_ptr<CheckpointSaver>> Create(ControlClient* control, const Progress* progress);
+
+  // Whether one is due before this step: the same on all workers. Asked once for each step, in order.
+  virtual absl::StatusOr<bool> Due(int64_t step) = 0;
+
+  // Saves what `visit` visits, as the state before `step`, and waits until all of the job is saved. REQUIRES: every push of this worker is
+  // acknowledged; none follows before this returns. `position`: up to where its data is trained.
+  virtual absl::Status Save(int64_t step, const SourcePosition& position, const std::function<void(StateVisitor*)>& visit) = 0;
+};
+
+}  // namespace weir::worker
+
+#endif  // WEIR_WORKER_CHECKPOINT_SAVER_H_
