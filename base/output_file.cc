@@ -24,11 +24,14 @@ OutputFile::OutputFile(std::string path, int fd) : path_(std::move(path)), fd_(f
 
 OutputFile::~OutputFile() { close(fd_); }
 
-absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return FileError("create", path);
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0644);
+  if (fd < 0) return FileError((flags & O_CREAT) != 0 ? "create" : "open", path);
   return std::unique_ptr<OutputFile>(new OutputFile(path, fd));
 }
+
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) { return Open(path, O_CREAT | O_TRUNC); }
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Continue(const std::string& path) { return Open(path, 0); }
 
 absl::Status OutputFile::Write(absl::string_view bytes) {
   while (!bytes.empty()) {

@@ -16,6 +16,8 @@ class OutputFile {
  public:
   // Creates the file, or empties it.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  // Goes on behind the end of a file.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Continue(const std::string& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -26,6 +28,7 @@ class OutputFile {
 
  private:
   OutputFile(std::string path, int fd);
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& path, int flags);
   const std::string path_;
   const int fd_;
 };

@@ -158,6 +158,8 @@ absl::Status GrpcControlClient::Register() {
   request.set_address(options_.address);
   request.set_pid(getpid());
   request.set_incarnation(incarnation_);
+  request.set_rejoin(options_.rejoin.has_value());
+  request.set_index(options_.rejoin.value_or(0));
   RegisterReply reply;
   WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::Register, request, &reply));
   index_ = reply.index();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class ControlClient {
     Role role = ROLE_UNSPECIFIED;
     std::string address;                         // of this process's own services
     absl::Duration timeout = absl::Seconds(60);  // of each call that does not say otherwise
+    std::optional<uint32_t> rejoin;              // server: comes back in this place
   };
 
   // Registers. Errors name the coordinator's address.

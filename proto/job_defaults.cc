@@ -122,6 +122,14 @@ const char* DefaultScope(const Job& job) { return job.compression().lookup().met
 
 const char* WithCheckpoints(const Job& job) { return job.checkpoint().has_every() ? nullptr : "only checkpoint.every has any saved"; }
 
+// A server that comes back knows rows and pushes, not what workers hold or which entries it sent them.
+const char* WithLoggedPushes(const Job& job) {
+  if (const char* reason = WithCheckpoints(job)) return reason;
+  return job.compression().lookup().scope() == Compression::SCOPE_ROW
+             ? nullptr
+             : "with compression.lookup.method: dct all processes start again when a server is killed, and read no log";
+}
+
 struct Setting {
   const char* path;
   const char* value;  // as in YAML; null: `value_of` tells
@@ -197,6 +205,7 @@ constexpr Setting kSettings[] = {
     {"checkpoint.keep", "3", WithCheckpoints},
     {"checkpoint.dir", "''", WithCheckpoints},
     {"checkpoint.restarts", "10", WithCheckpoints},
+    {"checkpoint.push_log", "true", WithLoggedPushes},
     {"output.dir", "runs"},
     {"output.metrics_every_seconds", "1"},
 };

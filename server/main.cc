@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,7 @@ struct Flags {
   std::string coordinator;
   std::string listen = "127.0.0.1:0";
   std::string log_level = "info";
+  std::optional<uint32_t> rejoin;
 };
 
 // What ends the process: a signal, or an instruction of the coordinator. Made before any other thread, so that all of them leave the
@@ -76,7 +78,7 @@ absl::Duration HeartbeatPeriod(const Job& job) {
   return std::min(absl::Seconds(1), absl::Seconds(job.cluster().stall_timeout_seconds() / 4));
 }
 
-absl::Status StartServing(const ControlClient& control, const GrpcEndpoint& endpoint, EmbeddingServer* server) {
+absl::Status StartServing(const ControlClient& control, const std::string& address, bool rejoin, EmbeddingServer* server) {
   NameProcess(absl::StrCat("server ", control.index()));
   EmbeddingServerOptions options;
   options.job = control.job();
@@ -85,9 +87,10 @@ absl::Status StartServing(const ControlClient& control, const GrpcEndpoint& endp
   options.server_count = control.job().cluster().servers();
   options.checkpoint_dir = control.checkpoint_dir();
   options.resume_dir = control.resume_dir();
+  options.rejoin = rejoin;
   WEIR_RETURN_IF_ERROR(server->Start(options));
-  spdlog::info("serving as server {} of {} at {}; effective job, hash {:016x}:\n{}", options.server_index, options.server_count,
-               endpoint.address(), options.job_hash, JobToYaml(options.job));
+  spdlog::info("serving as server {} of {} at {}; effective job, hash {:016x}:\n{}", options.server_index, options.server_count, address,
+               options.job_hash, JobToYaml(options.job));
   return absl::OkStatus();
 }
 
@@ -101,14 +104,21 @@ absl::Status Leave(const EmbeddingServer& server, ControlClient* control) {
 
 absl::Status Run(const Flags& flags, EndOfJob* end) {
   EmbeddingServer server;
-  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint,
-                        GrpcEndpoint::Listen(flags.listen, {server.service(), server.checkpoint_service()}));
+  std::unique_ptr<GrpcEndpoint> endpoint;
+  const auto listen = [&]() -> absl::Status {
+    WEIR_ASSIGN_OR_RETURN(endpoint, GrpcEndpoint::Listen(flags.listen, {server.service(), server.checkpoint_service()}));
+    return absl::OkStatus();
+  };
+  // Who comes back is called the moment that it listens: not before it holds its rows.
+  if (!flags.rejoin.has_value()) WEIR_RETURN_IF_ERROR(listen());
   ControlClient::Options join;
   join.coordinator = flags.coordinator;
   join.role = ROLE_SERVER;
-  join.address = endpoint->address();
+  join.address = endpoint == nullptr ? flags.listen : endpoint->address();
+  join.rejoin = flags.rejoin;
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<ControlClient> control, ControlClient::Join(join));
-  WEIR_RETURN_IF_ERROR(StartServing(*control, *endpoint, &server));
+  WEIR_RETURN_IF_ERROR(StartServing(*control, join.address, flags.rejoin.has_value(), &server));
+  if (flags.rejoin.has_value()) WEIR_RETURN_IF_ERROR(listen());
   WEIR_RETURN_IF_ERROR(control->PutValue(ServerAddressKey(control->index()), endpoint->address()));
   control->StartHeartbeats(HeartbeatPeriod(control->job()), nullptr, [end](HeartbeatReply::Instruction instruction, std::string reason) {
     end->Instruct(instruction, std::move(reason));
@@ -132,6 +142,10 @@ int main(int argc, char** argv) {
   CLI::App app("Holds shards of the embedding tables of one job.", "weir-server");
   app.add_option("--coordinator", flags.coordinator, "host:port of the job's coordinator")->required();
   app.add_option("--listen", flags.listen, "host:port to serve on; port 0 takes a free one")->capture_default_str();
+  app.add_option(
+      "--rejoin", flags.rejoin,
+      "come back as this server, which was killed, with the latest checkpoint and the pushes logged since; --listen must be where it "
+      "was");
   app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, err or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "err", "off"}))
       ->capture_default_str();

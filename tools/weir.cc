@@ -44,8 +44,8 @@ constexpr char kLaunchHelp[] = R"(A run leaves <output.dir>/<name>/ (runs/<name>
   report.html    one page with plots              metrics.jsonl  the run over time
   logs/          what every process said
   checkpoints/   with checkpoint.every: what the job goes on from
-Ctrl-C stops all processes. When one of them dies, the job ends and says which, how, and its last words; with checkpoint.every a job whose
-process was killed goes on by itself from the latest checkpoint.
+Ctrl-C stops all processes. When one of them dies, the job ends and says which, how, and its last words; with checkpoint.every a job goes on
+by itself when one was killed: a server comes back as far as it was, otherwise all start again from the latest checkpoint.
   weir launch job.yaml --set checkpoint.every=500     saves one every 500 steps (5m: every five minutes)
   weir launch job.yaml --resume                       goes on where a stopped job was, also with other cluster.servers and workers)";
 

@@ -40,7 +40,6 @@ absl::Status Trainer::Run() {
   window_.clear();
   next_step_ = trained_step_ + 1;
   WEIR_RETURN_IF_ERROR(WaitForPush());
-  push_ = nullptr;
   clock_.Enter(StepPhase::kRead);
   // A push is accounted for once it is acknowledged: the last one has not been taken yet.
   parts_.progress->SetStepTimes(clock_.seconds(), clock_.waits());
@@ -76,7 +75,6 @@ absl::StatusOr<bool> Trainer::CheckpointIsDue() {
 
 absl::Status Trainer::SaveCheckpoint() {
   WEIR_RETURN_IF_ERROR(WaitForPush());
-  push_ = nullptr;
   clock_.Enter(StepPhase::kCheckpoint);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   WEIR_RETURN_IF_ERROR(parts_.checkpoints->Save(next_step_, trained_, [this](StateVisitor* state) { VisitState(state); }));
@@ -120,7 +118,13 @@ absl::Status Trainer::LogitGradient(const StepAhead& current) {
 
 absl::Status Trainer::WaitForPush() {
   clock_.EnterWait(StepPhase::kPushWait, push_ != nullptr && !push_->ready());
-  return push_ == nullptr ? absl::OkStatus() : push_->Wait();
+  return SettlePush();
+}
+
+absl::Status Trainer::SettlePush() {
+  const absl::Status status = push_ == nullptr ? absl::OkStatus() : push_->Wait();
+  push_ = nullptr;
+  return status;
 }
 
 absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
@@ -130,6 +134,9 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
   logits_.resize(batch.samples);
   clock_.EnterWait(StepPhase::kLookupWait, !current->lookup->ready());
   clock_.BeginStep(current->step);
+  // A synchronous step's lookup is answered after the push before it, so this takes no time; and a push is sent again, where its server was
+  // gone, only while it is waited for.
+  if (options_.training.staleness() == 0) WEIR_RETURN_IF_ERROR(SettlePush());
   WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
   clock_.Enter(StepPhase::kForward);
   parts_.model->Forward(batch.samples, batch.dense, pooled_, absl::MakeSpan(logits_));

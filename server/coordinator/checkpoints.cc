@@ -17,25 +17,19 @@ namespace {
 
 // Workers ask about a step at most this many answers after the first of them.
 constexpr size_t kAnswersMax = 1024;
+constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 CheckpointSchedule ScheduleOf(const Job& job) {
   if (!job.checkpoint().has_every()) return {};
   return ParseCheckpointSchedule(job.checkpoint().every()).value_or(CheckpointSchedule());
 }
 
-// One server's call.
-struct ServerCall {
-  std::unique_ptr<CheckpointService::Stub> stub;
-  grpc::ClientContext context;
-  SaveShardsRequest request;
-  SavedShards reply;
-  grpc::Status status;
-};
-
 }  // namespace
 
 Checkpoints::Checkpoints(Options options, absl::Time now)
-    : options_(std::move(options)), schedule_(ScheduleOf(options_.job)), last_due_(now), saving_([this] { SaveLoop(); }) {}
+    : options_(std::move(options)), schedule_(ScheduleOf(options_.job)), latest_(options_.latest), last_due_(now), saving_([this] {
+        SaveLoop();
+      }) {}
 
 Checkpoints::~Checkpoints() { Stop(); }
 
@@ -54,6 +48,16 @@ void Checkpoints::Stop() {
   for (auto& [step, parts] : waiting) {
     for (auto& [rank, part] : parts) part.finish(absl::CancelledError("the coordinator is going down"));
   }
+}
+
+std::string Checkpoints::latest() const {
+  MutexLock lock(&mu_);
+  return latest_;
+}
+
+bool Checkpoints::StopsWithin(absl::Duration time) {
+  MutexLock lock(&mu_);
+  return changed_.WaitUntil(&mu_, absl::Now() + time, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_; });
 }
 
 bool Checkpoints::Due(int64_t step, absl::Time now) {
@@ -121,34 +125,35 @@ void Checkpoints::SaveLoop() {
 
 absl::StatusOr<std::vector<SavedShards>> Checkpoints::SaveServers(int64_t step) {
   const std::vector<std::string> addresses = options_.servers();
-  std::vector<ServerCall> calls(addresses.size());
-  Mutex mu;
-  CondVar answered;
-  size_t waiting = calls.size();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    ServerCall& call = calls[i];
-    call.stub = CheckpointService::NewStub(OpenChannel(addresses[i], Edge::kNotCounted));
-    call.request.set_job_hash(options_.job_hash);
-    call.request.set_step(step);
-    SetDeadline(&call.context, absl::Now() + kCheckpointTimeout);
-    call.stub->async()->SaveShards(&call.context, &call.request, &call.reply, [&call, &mu, &answered, &waiting](grpc::Status status) {
-      MutexLock lock(&mu);
-      call.status = std::move(status);
-      --waiting;
-      answered.NotifyAll();
-    });
+  const absl::Time deadline = absl::Now() + kCheckpointTimeout;
+  std::vector<SavedShards> saved(addresses.size());
+  std::vector<absl::Status> statuses(addresses.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    threads.emplace_back([&, i] { statuses[i] = SaveServer(addresses[i], step, deadline, &saved[i]); });
   }
-  {
-    // gRPC ends every call at its deadline, so this needs none of its own.
-    MutexLock lock(&mu);
-    answered.WaitUntil(&mu, absl::InfiniteFuture(), [&waiting] { return waiting == 0; });
-  }
-  std::vector<SavedShards> saved;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    WEIR_RETURN_IF_ERROR(FromGrpc(calls[i].status, absl::StrCat("server ", i, " at ", addresses[i])));
-    saved.push_back(std::move(calls[i].reply));
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    if (statuses[i].ok()) continue;
+    return absl::Status(statuses[i].code(), absl::StrCat("server ", i, " at ", addresses[i], ": ", statuses[i].message()));
   }
   return saved;
+}
+
+absl::Status Checkpoints::SaveServer(const std::string& address, int64_t step, absl::Time deadline, SavedShards* saved) {
+  const std::unique_ptr<CheckpointService::Stub> stub = CheckpointService::NewStub(OpenChannel(address, Edge::kNotCounted));
+  SaveShardsRequest request;
+  request.set_job_hash(options_.job_hash);
+  request.set_step(step);
+  while (true) {
+    grpc::ClientContext context;
+    SetDeadline(&context, deadline);
+    const grpc::Status status = stub->SaveShards(&context, request, saved);
+    if (status.ok()) return absl::OkStatus();
+    // One that was killed may come back.
+    const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    if (!gone || absl::Now() + kRetryPause >= deadline || StopsWithin(kRetryPause)) return FromGrpc(status, "it");
+  }
 }
 
 absl::Status Checkpoints::Write(int64_t step, const Parts& parts) {
@@ -168,7 +173,11 @@ absl::Status Checkpoints::Write(int64_t step, const Parts& parts) {
   WEIR_ASSIGN_OR_RETURN(*manifest.mutable_data(), options_.planner->Position(positions));
   WEIR_ASSIGN_OR_RETURN(std::vector<SavedShards> servers, SaveServers(step));
   for (SavedShards& saved : servers) *manifest.add_servers() = std::move(saved);
-  return FinishCheckpoint(options_.dir, manifest, options_.job.checkpoint().keep());
+  WEIR_RETURN_IF_ERROR(FinishCheckpoint(options_.dir, manifest, options_.job.checkpoint().keep()));
+  WEIR_ASSIGN_OR_RETURN(std::string latest, LatestCheckpoint(options_.dir));
+  MutexLock lock(&mu_);
+  latest_ = std::move(latest);
+  return absl::OkStatus();
 }
 
 }  // namespace weir::server

@@ -27,7 +27,8 @@ class Checkpoints {
   struct Options {
     Job job;
     uint64_t job_hash = 0;
-    std::string dir;  // empty: the job has none
+    std::string dir;     // empty: the job has none
+    std::string latest;  // that the job goes on from; empty: none
     RangePlanner* planner = nullptr;
     std::function<std::vector<std::string>()> servers;  // addresses, by index
     std::function<double()> train_seconds;              // so far, in all lives of the job
@@ -43,6 +44,9 @@ class Checkpoints {
   // rank that does not exist, a job without checkpoints. A repeated request replaces the one before.
   void Save(const SaveCheckpointRequest& request, std::function<void(const absl::Status&)> finish);
 
+  // Folder of the last checkpoint that became whole.
+  std::string latest() const;
+
   // Answers who waits, and later ones, with CANCELLED, after the writing under way.
   void Stop();
 
@@ -56,13 +60,16 @@ class Checkpoints {
   void SaveLoop();
   absl::Status Write(int64_t step, const Parts& parts);
   absl::StatusOr<std::vector<SavedShards>> SaveServers(int64_t step);
+  absl::Status SaveServer(const std::string& address, int64_t step, absl::Time deadline, SavedShards* saved);
+  bool StopsWithin(absl::Duration time);
 
   const Options options_;
   const CheckpointSchedule schedule_;
-  Mutex mu_;
+  mutable Mutex mu_;
   CondVar changed_;
   std::map<int64_t, Parts> gathering_ ABSL_GUARDED_BY(mu_);  // by step
   std::map<int64_t, bool> due_ ABSL_GUARDED_BY(mu_);         // answers, the last kAnswersMax
+  std::string latest_ ABSL_GUARDED_BY(mu_);
   absl::Time last_due_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread saving_;  // started last

@@ -44,7 +44,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(const RegisterRequest& reque
   reply.set_job(serialized_job_);
   reply.set_job_hash(options_.job_hash);
   reply.set_checkpoint_dir(options_.checkpoint_dir);
-  reply.set_resume_dir(options_.resume_dir);
+  reply.set_resume_dir(request.rejoin() && options_.latest_checkpoint != nullptr ? options_.latest_checkpoint() : options_.resume_dir);
   return reply;
 }
 
@@ -206,6 +206,7 @@ StatusReply Coordinator::GetStatus(absl::Time now) {
   *reply.mutable_wire_bytes() = AllWireBytes();
   reply.set_evaluated(evaluated_);
   reply.set_servers_registered(static_cast<uint32_t>(membership_.servers().size()));
+  for (const Member& server : membership_.servers()) reply.add_servers(server.address);
   reply.set_workers_registered(static_cast<uint32_t>(membership_.workers().size()));
   ending_seen_ = ending_seen_ || Ended();
   return reply;

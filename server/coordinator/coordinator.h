@@ -46,12 +46,13 @@ class Coordinator {
   struct Options {
     Job job;  // validated, all defaults set
     uint64_t job_hash = 0;
-    RunRecorder* recorder = nullptr;          // used by Tick alone; outlives the coordinator
-    std::function<uint64_t()> train_rows;     // of all epochs; 0: not known yet
-    std::function<uint64_t()> control_bytes;  // counted so far in this process
-    std::string checkpoint_dir;               // where checkpoints are saved; empty: none are
-    std::string resume_dir;                   // the checkpoint that the job goes on from; empty: none
-    double seconds_before = 0;                // of training, up to that checkpoint
+    RunRecorder* recorder = nullptr;                 // used by Tick alone; outlives the coordinator
+    std::function<uint64_t()> train_rows;            // of all epochs; 0: not known yet
+    std::function<uint64_t()> control_bytes;         // counted so far in this process
+    std::string checkpoint_dir;                      // where checkpoints are saved; empty: none are
+    std::string resume_dir;                          // the checkpoint that the job goes on from; empty: none
+    std::function<std::string()> latest_checkpoint;  // of this job so far, or resume_dir; may be null without checkpoints
+    double seconds_before = 0;                       // of training, up to that checkpoint
   };
   Coordinator(Options options, absl::Time now);
 

@@ -108,10 +108,14 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   saved.job_hash = options.job_hash;
   saved.dir = options.checkpoint_dir;
   saved.planner = planner.get();
+  saved.latest = options.resume_dir;
+  Checkpoints* checkpoints_of_job = nullptr;  // made after the coordinator, before anybody calls
+  options.latest_checkpoint = [&checkpoints_of_job] { return checkpoints_of_job->latest(); };
   Coordinator coordinator(std::move(options), absl::Now());
   saved.servers = [&coordinator] { return coordinator.ServerAddresses(); };
   saved.train_seconds = [&coordinator] { return coordinator.TrainSeconds(absl::Now()); };
   Checkpoints checkpoints(std::move(saved), absl::Now());
+  checkpoints_of_job = &checkpoints;
   RangeServer ranges(planner.get(), [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); });
   const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges, &checkpoints);
   CountAcceptedSockets(Edge::kControl);

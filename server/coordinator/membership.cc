@@ -36,6 +36,7 @@ absl::StatusOr<uint32_t> Membership::Register(const RegisterRequest& request, ab
   for (const Member& member : members) {
     if (member.incarnation == request.incarnation()) return member.index;
   }
+  if (request.rejoin()) return Rejoin(request, now);
   const uint32_t places = request.role() == ROLE_SERVER ? places_.servers : places_.workers;
   if (members.size() == places) {
     return absl::FailedPreconditionError(absl::StrCat("all ", places, " places for ", RoleName(request.role()), "s are taken; the ",
@@ -50,6 +51,24 @@ absl::StatusOr<uint32_t> Membership::Register(const RegisterRequest& request, ab
   member.incarnation = request.incarnation();
   member.heard = now;
   members.push_back(member);
+  return member.index;
+}
+
+absl::StatusOr<uint32_t> Membership::Rejoin(const RegisterRequest& request, absl::Time now) {
+  if (request.role() != ROLE_SERVER) return absl::InvalidArgumentError("only servers come back: a worker's state is in checkpoints alone");
+  if (request.index() >= servers_.size()) {
+    return absl::FailedPreconditionError(absl::StrCat("server ", request.index(), " cannot come back: it was never there"));
+  }
+  Member& member = servers_[request.index()];
+  // The workers know it there.
+  if (member.address != request.address()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(member.Describe(), " cannot come back at ", request.address(), ": it must listen where it did"));
+  }
+  member.pid = request.pid();
+  member.incarnation = request.incarnation();
+  member.heard = now;
+  member.told = member.left = false;
   return member.index;
 }
 

@@ -36,8 +36,8 @@ class Membership {
   };
   explicit Membership(Places places) : places_(places) {}
 
-  // Gives the next free index of the role; the same incarnation gets its index again. INVALID_ARGUMENT: no such role. FAILED_PRECONDITION:
-  // another protocol version, or no place left.
+  // Gives the next free index of the role, or to a server that rejoins its old one; the same incarnation gets its index again.
+  // INVALID_ARGUMENT: no such role. FAILED_PRECONDITION: another protocol version, no place left, or none to rejoin.
   absl::StatusOr<uint32_t> Register(const RegisterRequest& request, absl::Time now);
 
   // The member that calls itself so. FAILED_PRECONDITION: nobody, or another incarnation. Pointers stay valid until the next Register.
@@ -63,6 +63,8 @@ class Membership {
   bool AllTold() const;
 
  private:
+  absl::StatusOr<uint32_t> Rejoin(const RegisterRequest& request, absl::Time now);
+
   const Places places_;
   std::vector<Member> servers_;  // by index
   std::vector<Member> workers_;  // by rank

@@ -50,12 +50,31 @@ absl::StatusOr<std::unique_ptr<DataPlane>> DataPlane::Create(const EmbeddingServ
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TableRegistry> tables,
                         TableRegistry::Create(options.job, options.server_index, options.server_count));
   std::unique_ptr<DataPlane> plane(new DataPlane(options, std::move(tables)));
-  if (!options.resume_dir.empty()) {
-    WEIR_ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadManifest(options.resume_dir));
-    WEIR_RETURN_IF_ERROR(RestoreShards(manifest, options.resume_dir, *plane->tables_));
-    plane->steps_.Restore(manifest.step() - 1);
-  }
+  WEIR_RETURN_IF_ERROR(plane->Restore());
   return plane;
+}
+
+absl::Status DataPlane::Restore() {
+  int64_t step = 0;
+  if (!options_.resume_dir.empty()) {
+    WEIR_ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadManifest(options_.resume_dir));
+    WEIR_RETURN_IF_ERROR(RestoreShards(manifest, options_.resume_dir, *tables_));
+    step = manifest.step();
+    steps_.Restore(step - 1);
+  }
+  const bool logs = !options_.checkpoint_dir.empty() && options_.job.checkpoint().push_log();
+  if (!logs) {
+    if (!options_.rejoin) return absl::OkStatus();
+    return absl::FailedPreconditionError("a server of this job cannot come back alone: it has no log of pushes (checkpoint.push_log)");
+  }
+  WEIR_ASSIGN_OR_RETURN(log_, PushLog::Open(absl::StrCat(options_.checkpoint_dir, "/push-log"), options_.server_index));
+  if (options_.rejoin) {
+    WEIR_RETURN_IF_ERROR(log_->Replay(step, *tables_, [this](PushPart part) { return steps_.Accept(std::move(part)).status(); }));
+  } else {
+    WEIR_RETURN_IF_ERROR(log_->Begin(step));
+  }
+  steps_.RecordWith(log_.get());
+  return absl::OkStatus();
 }
 
 DataPlane::DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables)
@@ -78,8 +97,10 @@ void DataPlane::SaveShards(const SaveShardsRequest& request, absl::Time deadline
   waiter.deadline = deadline;
   waiter.resume = [this, step = request.step(), done = std::move(done)](absl::Status status) {
     if (!status.ok()) return done(std::move(status));
-    done(server::SaveShards(*tables_,
-                            absl::StrCat(UnfinishedCheckpoint(options_.checkpoint_dir, step), "/", ServerFileName(options_.server_index))));
+    absl::StatusOr<SavedShards> saved = server::SaveShards(
+        *tables_, absl::StrCat(UnfinishedCheckpoint(options_.checkpoint_dir, step), "/", ServerFileName(options_.server_index)));
+    absl::Status rotated = saved.ok() && log_ != nullptr ? log_->Rotate(step) : absl::OkStatus();
+    rotated.ok() ? done(std::move(saved)) : done(std::move(rotated));
   };
   steps_.WaitUntilApplied(std::move(waiter));
 }

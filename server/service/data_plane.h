@@ -13,6 +13,7 @@
 #include "proto/checkpoint.pb.h"
 #include "proto/data_service.pb.h"
 #include "proto/job.pb.h"
+#include "server/checkpoint/push_log.h"
 #include "server/service/lookup_handler.h"
 #include "server/service/push_handler.h"
 #include "server/service/ticket_store.h"
@@ -26,8 +27,9 @@ struct EmbeddingServerOptions {
   uint64_t job_hash = 0;
   uint32_t server_index = 0;
   uint32_t server_count = 1;
-  std::string checkpoint_dir;  // where checkpoints are saved; empty: none are
-  std::string resume_dir;      // the checkpoint to begin from; empty: none
+  std::string checkpoint_dir = {};  // where checkpoints are saved; empty: none are
+  std::string resume_dir = {};      // the checkpoint to begin from; empty: none
+  bool rejoin = false;              // with the pushes that were logged since
 };
 
 // Thread-safe.
@@ -52,9 +54,12 @@ class DataPlane {
 
  private:
   DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables);
+  // Takes over the checkpoint and the log of pushes.
+  absl::Status Restore();
 
   const EmbeddingServerOptions options_;
   const std::unique_ptr<TableRegistry> tables_;
+  std::unique_ptr<PushLog> log_;  // null: pushes are not logged
   TicketStore tickets_;
   TrainingSteps steps_;
   const LookupHandler lookups_;

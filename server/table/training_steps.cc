@@ -63,10 +63,12 @@ absl::StatusOr<TrainingSteps::Accepted> TrainingSteps::Accept(PushPart part) {
   WEIR_RETURN_IF_ERROR(CheckId(part.id, part.parts));
   if (!bounded()) return AcceptUnbounded(std::move(part));
   Accepted accepted;
+  const std::string prepared = recorder_ == nullptr ? "" : recorder_->Prepare(part);
   {
     MutexLock lock(&mu_);
     WEIR_ASSIGN_OR_RETURN(accepted.outcome, buffer_.Add(std::move(part)));
   }
+  if (recorder_ != nullptr && accepted.outcome == PushReply::OUTCOME_ACCEPTED) WEIR_RETURN_IF_ERROR(recorder_->Record(prepared));
   StepPushes pushes;
   while (TakeCompleteStep(&pushes)) {
     ApplyParts(pushes.parts, pushes.samples);
@@ -83,7 +85,9 @@ absl::StatusOr<TrainingSteps::Accepted> TrainingSteps::AcceptUnbounded(PushPart 
     MutexLock lock(&mu_);
     WEIR_ASSIGN_OR_RETURN(accepted.outcome, ledger_.Record(part.id, part.parts));
   }
-  if (accepted.outcome == PushReply::OUTCOME_ACCEPTED) ApplyParts(absl::MakeConstSpan(&part, 1), part.samples);
+  if (accepted.outcome != PushReply::OUTCOME_ACCEPTED) return accepted;
+  if (recorder_ != nullptr) WEIR_RETURN_IF_ERROR(recorder_->Record(recorder_->Prepare(part)));
+  ApplyParts(absl::MakeConstSpan(&part, 1), part.samples);
   return accepted;
 }
 

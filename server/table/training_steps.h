@@ -23,6 +23,7 @@
 #include "server/table/lookup_gate.h"
 #include "server/table/push_ledger.h"
 #include "server/table/push_part.h"
+#include "server/table/push_recorder.h"
 #include "server/table/step_buffer.h"
 #include "server/table/table_registry.h"
 
@@ -46,7 +47,7 @@ class TrainingSteps {
     std::vector<std::function<void()>> released;  // lookups that this push has let through: call each, after the push is answered
   };
   // Takes a push, exactly once for its id, and applies all steps that are complete with it. Errors: see StepBuffer::Add and
-  // PushLedger::Record; INVALID_ARGUMENT: rank, step or part out of range.
+  // PushLedger::Record; INVALID_ARGUMENT: rank, step or part out of range; of the recorder.
   absl::StatusOr<Accepted> Accept(PushPart part);
   // True when the part was accepted before.
   bool Seen(const PartId& id) const;
@@ -60,6 +61,9 @@ class TrainingSteps {
   // The same for a lookup that reads rows as they stand: it waits only for what is being applied, so that it sees all of every acknowledged
   // step that is complete. waiter.step is not read.
   void WaitToEvaluate(Waiter waiter);
+  // From now on every accepted push is recorded before it is answered. `recorder` outlives this.
+  void RecordWith(PushRecorder* recorder) { recorder_ = recorder; }
+
   // The same until all pushes up to waiter.step are applied. Unbounded: at once, since what is acknowledged is applied.
   void WaitUntilApplied(Waiter waiter);
   // Goes on behind this step, as if all up to it had been pushed here. Before anything else.
@@ -83,6 +87,7 @@ class TrainingSteps {
 
   const TrainingStepsOptions options_;
   TableRegistry* const tables_;
+  PushRecorder* recorder_ = nullptr;
 
   mutable Mutex mu_;
   CondVar gate_changed_;                    // signalled when the earliest deadline may have moved forward, and at the end

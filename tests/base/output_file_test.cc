@@ -19,6 +19,8 @@ TEST(OutputFileTest, GrowsAndIsVisibleAtOnce) {
   ASSERT_TRUE((*file)->Write("a").ok());
   ASSERT_TRUE((*file)->Write("bc").ok());
   EXPECT_EQ(testing::ReadWholeFile(path), "abc");
+  ASSERT_TRUE((*OutputFile::Continue(path))->Write("d").ok());
+  EXPECT_EQ(testing::ReadWholeFile(path), "abcd");
   ASSERT_TRUE(OutputFile::Create(path).ok());
   EXPECT_EQ(testing::ReadWholeFile(path), "");
 }

@@ -171,6 +171,44 @@ TEST_F(CheckpointTest, KilledProcessesChangeNothing) {
   EXPECT_TRUE(runner_->LiveProcesses().empty());
 }
 
+// A server comes back with what it has acknowledged: nobody goes back.
+TEST_F(CheckpointTest, KilledServersGoOnAlone) {
+  constexpr int kKills = 10;
+  const Sets sets = {"training.deterministic=true", "checkpoint.every=30", "compression.push.method=dct", "compression.dense.method=dct",
+                     "checkpoint.restarts=1000"};
+  const Json undisturbed = runner_->Train("servers-none", "rows.tsv", sets);
+  RunningCommand job(runner_->LaunchCommand("servers-many", "rows.tsv", sets));
+  std::mt19937 random(11);
+  const auto steps = [] {
+    int64_t most = 0;
+    for (const absl::string_view line : absl::StrSplit(ReadFile(runner_->RunDir("servers-many") + "/metrics.jsonl"), '\n')) {
+      const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (json.is_object()) most = std::max(most, json.value("steps", most));
+    }
+    return most;
+  };
+  int64_t before = 0;
+  int killed = 0;
+  while (killed < kKills) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (steps() <= before && absl::Now() < deadline) std::this_thread::yield();
+    before = steps();
+    const absl::Time moment = absl::Now() + absl::Microseconds(random() % 20000);
+    while (absl::Now() < moment) std::this_thread::yield();
+    const pid_t victim = runner_->ProcessOf("weir-server", random() % 2);
+    if (victim == 0) break;  // the job is done
+    if (kill(victim, SIGKILL) == 0) ++killed;
+  }
+  const CommandResult result = job.Wait();
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_GE(killed, 5);
+  EXPECT_TRUE(absl::StrContains(result.output, "it comes back alone")) << result.output;
+  EXPECT_FALSE(absl::StrContains(result.output, "all start again")) << result.output;
+  const Json disturbed = ResultOf("servers-many");
+  EXPECT_EQ(disturbed["fingerprint"], undisturbed["fingerprint"]);
+  EXPECT_EQ(disturbed["logloss"], undisturbed["logloss"]);
+}
+
 TEST_F(CheckpointTest, ADamagedFileIsNamedAndTheCheckpointBeforeItStays) {
   Sets sets = With({"training.steps_max=60"});
   runner_->Train("damaged", "rows.tsv", sets);

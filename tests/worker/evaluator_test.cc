@@ -63,6 +63,7 @@ class SumModel final : public DenseModel {
   void FinishBackward() override {}
   absl::Span<float> parameters() override { return {}; }
   absl::Span<float> gradients() override { return {}; }
+  void VisitState(StateVisitor*) override {}
   const std::vector<ParameterSlice>& layers() const override { return layers_; }
 
  private:

@@ -60,6 +60,10 @@ class FakeControl final : public ControlClient {
     return values;
   }
   absl::StatusOr<NextRangeReply> NextRange(NextRangeRequest::Set) override { return absl::InternalError("not part of this test"); }
+  const std::string& checkpoint_dir() const override { return none_; }
+  const std::string& resume_dir() const override { return none_; }
+  absl::StatusOr<bool> CheckpointDue(int64_t) override { return false; }
+  absl::Status SaveCheckpoint(SaveCheckpointRequest) override { return absl::UnimplementedError("not here"); }
   absl::Status Barrier(absl::string_view, absl::Duration) override { return absl::OkStatus(); }
   absl::Status ReportEvaluation(absl::Span<const float>, absl::Span<const uint8_t>) override { return absl::OkStatus(); }
   absl::Status Leave(LeaveRequest) override { return absl::OkStatus(); }
@@ -69,6 +73,7 @@ class FakeControl final : public ControlClient {
   Store* const store_;
   const uint32_t rank_;
   const Job job_;
+  const std::string none_;
 };
 
 TEST(GlooReducerTest, SumsGradientsAndSamplesOfAllWorkersAndCountsBytes) {

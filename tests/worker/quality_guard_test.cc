@@ -31,6 +31,7 @@ class SumModel final : public DenseModel {
   void FinishBackward() override {}
   absl::Span<float> parameters() override { return absl::MakeSpan(parameters_); }
   absl::Span<float> gradients() override { return absl::MakeSpan(gradients_); }
+  void VisitState(StateVisitor*) override {}
   const std::vector<ParameterSlice>& layers() const override { return layers_; }
 
   int forwards = 0;

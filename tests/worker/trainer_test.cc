@@ -116,6 +116,7 @@ class BusyModel final : public DenseModel {
   }
   absl::Span<float> parameters() override { return absl::MakeSpan(parameters_); }
   absl::Span<float> gradients() override { return absl::MakeSpan(gradients_); }
+  void VisitState(StateVisitor*) override {}
   const std::vector<ParameterSlice>& layers() const override { return layers_; }
 
  private:

@@ -16,7 +16,11 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(1);
 class GrpcCoordinatorLink final : public CoordinatorLink {
  public:
   explicit GrpcCoordinatorLink(const std::string& address)
-      : peer_(absl::StrCat("coordinator at ", address)), stub_(ControlService::NewStub(OpenChannel(address, Edge::kNotCounted))) {}
+      : address_(address),
+        peer_(absl::StrCat("coordinator at ", address)),
+        stub_(ControlService::NewStub(OpenChannel(address, Edge::kNotCounted))) {}
+
+  const std::string& address() const override { return address_; }
 
   absl::StatusOr<StatusReply> Status() override {
     grpc::ClientContext context;
@@ -37,6 +41,7 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
   }
 
  private:
+  const std::string address_;
   const std::string peer_;
   const std::unique_ptr<ControlService::Stub> stub_;
 };

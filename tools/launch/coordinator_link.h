@@ -19,6 +19,7 @@ class CoordinatorLink {
   static std::unique_ptr<CoordinatorLink> Open(const std::string& address);
   virtual ~CoordinatorLink() = default;
 
+  virtual const std::string& address() const = 0;
   // Errors name the address.
   virtual absl::StatusOr<StatusReply> Status() = 0;
   // Ends the job as failed or interrupted.

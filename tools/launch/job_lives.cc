@@ -1,5 +1,6 @@
 #include "tools/launch/job_lives.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -37,17 +38,27 @@ absl::StatusOr<Beginning> LatestBeginning(const std::string& dir) {
 absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* signals,
                          const std::function<void(const StatusReply&)>& on_status) {
   absl::Time died = absl::InfinitePast();  // nobody has since the last new step
-  uint64_t samples_before = 0;
+  uint64_t samples_before = 0, samples_seen = 0;
+  uint32_t restarts = 0;  // of all processes, or of a server
   const auto watch = [&](const StatusReply& status) {
     on_status(status);
+    samples_seen = status.samples();
     if (died == absl::InfinitePast() || status.samples() <= samples_before) return;
     std::fprintf(stderr, "\ngoes on: the first new step is done %.1f s after the death\n", absl::ToDoubleSeconds(absl::Now() - died));
     died = absl::InfinitePast();
   };
+  options.on_rejoin = [&](const std::string& who) {
+    std::fprintf(stderr, "\n%s; it comes back alone, with the pushes that it has acknowledged\n", who.c_str());
+    died = absl::Now();
+    samples_before = samples_seen;
+  };
   while (true) {
+    options.rejoins = job.checkpoint().push_log() ? job.checkpoint().restarts() - std::min(restarts, job.checkpoint().restarts()) : 0;
     LocalCluster cluster(job, options, signals);
     const absl::Status status = cluster.Run(watch);
-    if (status.ok() || !cluster.killed() || options.life >= job.checkpoint().restarts()) return status;
+    restarts += cluster.rejoins();
+    if (status.ok() || !cluster.killed() || restarts >= job.checkpoint().restarts()) return status;
+    ++restarts;
     if (died == absl::InfinitePast()) died = absl::Now();
     const absl::StatusOr<Beginning> beginning = LatestBeginning(CheckpointDir(job, options.run_dir));
     if (!beginning.ok()) {
@@ -57,7 +68,7 @@ absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* si
     options.resume_dir = beginning->dir;
     samples_before = beginning->samples;
     std::fprintf(stderr, "\n%s; all start again from %s (restart %u of %u)\n", Headline(status).c_str(),
-                 beginning->dir.empty() ? "the beginning: no checkpoint was saved yet" : beginning->dir.c_str(), options.life,
+                 beginning->dir.empty() ? "the beginning: no checkpoint was saved yet" : beginning->dir.c_str(), restarts,
                  job.checkpoint().restarts());
   }
 }

@@ -13,10 +13,10 @@ namespace weir::tools {
 struct LaunchRequest {
   std::string job_file;
   std::vector<std::string> sets;
-  std::string bin_dir;     // empty: beside this executable
-  bool resume = false;     // go on from the latest checkpoint of an earlier run
-  std::string checkpoint;  // with resume: this one's folder instead of the latest; may be empty
-  bool trace = false;      // workers write what they did when into the run folder
+  std::string bin_dir;          // empty: beside this executable
+  bool resume = false;          // go on from the latest checkpoint of an earlier run
+  std::string checkpoint = {};  // with resume: this one's folder instead of the latest; may be empty
+  bool trace = false;           // workers write what they did when into the run folder
 };
 
 // Runs the job on this machine, with restarts (job_lives.h), shows its progress on standard error, writes the report and prints the result

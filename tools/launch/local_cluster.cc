@@ -161,6 +161,12 @@ absl::Status LocalCluster::Pause() {
 absl::StatusOr<bool> LocalCluster::AllEnded() {
   bool all = true;
   const ChildProcess* failed = nullptr;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (const std::optional<ProcessEnd> end = children_[i]->Poll(); end.has_value() && end->signal != 0) {
+      WEIR_ASSIGN_OR_RETURN(const bool back, RejoinServer(i));
+      if (back) continue;
+    }
+  }
   for (const std::unique_ptr<ChildProcess>& child : children_) {
     const std::optional<ProcessEnd> end = child->Poll();
     all = all && end.has_value();
@@ -170,6 +176,25 @@ absl::StatusOr<bool> LocalCluster::AllEnded() {
   if (failed == nullptr) return all;
   const ChildProcess& culprit = Culprit(*failed);
   return Died(culprit, *culprit.end());
+}
+
+absl::StatusOr<bool> LocalCluster::RejoinServer(size_t child) {
+  const std::vector<Peer> peers = Peers();
+  if (child == 0 || peers[child - 1].role != ROLE_SERVER || rejoins_ >= options_.rejoins || link_ == nullptr) return false;
+  const Peer& peer = peers[child - 1];
+  const absl::StatusOr<StatusReply> status = link_->Status();
+  const bool runs = status.ok() && (status->state() == StatusReply::STATE_TRAINING || status->state() == StatusReply::STATE_EVALUATING);
+  if (!runs || status->servers_size() <= static_cast<int>(peer.index)) return false;
+  ++rejoins_;
+  const std::string log = LogPath(absl::StrCat(peer.Name(), ".rejoin-", rejoins_));
+  if (options_.on_rejoin != nullptr) {
+    options_.on_rejoin(absl::StrCat(peer.Name(), " (pid ", children_[child]->pid(), ") ", children_[child]->end()->Text()));
+  }
+  const std::vector<std::string> command = {
+      peer.binary, "--coordinator",         link_->address(), "--listen", status->servers(static_cast<int>(peer.index)),
+      "--rejoin",  absl::StrCat(peer.index)};
+  WEIR_ASSIGN_OR_RETURN(children_[child], ChildProcess::Start({peer.Name(), command, log}));
+  return true;
 }
 
 const ChildProcess& LocalCluster::Culprit(const ChildProcess& first) {

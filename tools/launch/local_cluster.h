@@ -22,13 +22,15 @@ namespace weir::tools {
 struct ClusterOptions {
   std::string run_dir;  // made by MakeRunFolder: has job.yaml and logs/
   Binaries binaries;
-  std::string resume_dir;                            // of the checkpoint to go on from; empty: none
-  uint32_t life = 0;                                 // how often the job's processes have been started anew: their logs are apart
-  bool trace = false;                                // workers write theirs into <run_dir>/trace/
-  absl::Duration start_timeout = absl::Seconds(30);  // of each process: until the coordinator tells its address, until another has joined
-  absl::Duration leave_timeout = absl::Seconds(60);  // from the coordinator's end to everyone's
-  absl::Duration stop_grace = absl::Seconds(5);      // from SIGTERM to SIGKILL
-  absl::Duration refresh = absl::Milliseconds(200);  // between two status calls
+  std::string resume_dir;                             // of the checkpoint to go on from; empty: none
+  uint32_t life = 0;                                  // how often the job's processes have been started anew: their logs are apart
+  uint32_t rejoins = 0;                               // how many killed servers may come back alone
+  std::function<void(const std::string&)> on_rejoin;  // told who was killed and comes back
+  bool trace = false;                                 // workers write theirs into <run_dir>/trace/
+  absl::Duration start_timeout = absl::Seconds(30);   // of each process: until the coordinator tells its address, until another has joined
+  absl::Duration leave_timeout = absl::Seconds(60);   // from the coordinator's end to everyone's
+  absl::Duration stop_grace = absl::Seconds(5);       // from SIGTERM to SIGKILL
+  absl::Duration refresh = absl::Milliseconds(200);   // between two status calls
 };
 
 // Single-threaded. Its processes never outlive it: the destructor stops what runs, and the kernel kills what a dead launcher leaves.
@@ -45,6 +47,8 @@ class LocalCluster {
   absl::Status Run(const std::function<void(const StatusReply&)>& on_status);
   // After Run: whether it failed because something killed one of the processes.
   bool killed() const { return killed_; }
+  // How many killed servers came back alone.
+  uint32_t rejoins() const { return rejoins_; }
 
  private:
   // A process to start besides the coordinator.
@@ -57,6 +61,8 @@ class LocalCluster {
   };
 
   std::vector<Peer> Peers() const;
+  // Starts a killed server again in its place, with its log of pushes; false: this job, or this moment, does not allow that.
+  absl::StatusOr<bool> RejoinServer(size_t child);
   // How a peer is started.
   std::vector<std::string> CommandOf(const Peer& peer, const std::string& coordinator_address) const;
   // "<run folder>/logs/worker-1.log".
@@ -83,6 +89,7 @@ class LocalCluster {
   std::vector<std::unique_ptr<ChildProcess>> children_;  // the coordinator first
   std::unique_ptr<CoordinatorLink> link_;
   bool killed_ = false;
+  uint32_t rejoins_ = 0;
 };
 
 }  // namespace weir::tools

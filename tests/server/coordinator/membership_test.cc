@@ -48,6 +48,23 @@ TEST(MembershipTest, OneTooManyIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("cluster.workers"));
 }
 
+TEST(MembershipTest, AServerComesBackInItsPlace) {
+  Membership membership({2, 1});
+  ASSERT_TRUE(membership.Register(RequestOf(ROLE_SERVER, 1), kNow).ok());
+  RegisterRequest back = RequestOf(ROLE_SERVER, 9);
+  back.set_rejoin(true);
+  EXPECT_EQ(*membership.Register(back, kNow), 0u);
+  EXPECT_TRUE(membership.Find({ROLE_SERVER, 0, 9}).ok());
+  EXPECT_FALSE(membership.Find({ROLE_SERVER, 0, 1}).ok()) << "its earlier life";
+  back.set_incarnation(10);
+  back.set_address("127.0.0.1:4001");
+  EXPECT_THAT(std::string(membership.Register(back, kNow).status().message()), HasSubstr("it must listen where it did"));
+  back.set_index(1);
+  EXPECT_THAT(std::string(membership.Register(back, kNow).status().message()), HasSubstr("server 1 cannot come back"));
+  back.set_role(ROLE_WORKER);
+  EXPECT_TRUE(absl::IsInvalidArgument(membership.Register(back, kNow).status()));
+}
+
 TEST(MembershipTest, AnotherProtocolVersionIsRefused) {
   Membership membership({1, 1});
   RegisterRequest request = RequestOf(ROLE_WORKER, 1);
