@@ -14,6 +14,8 @@
 #include "base/status_macros.h"
 #include "proto/job_file.h"
 #include "tools/bench/bench.h"
+#include "tools/checkpoint/export_checkpoint.h"
+#include "tools/checkpoint/inspect_checkpoint.h"
 #include "tools/compare/compare.h"
 #include "tools/datagen/datagen.h"
 #include "tools/experiment/experiment.h"
@@ -35,6 +37,8 @@ constexpr char kExamples[] = R"(First steps:
   weir launch examples/demo.yaml --set name=plain --set compression.lookup.method=plain \
       --set compression.push.method=plain --set compression.dense.method=none
   weir summary runs/demo runs/plain                   the two side by side
+  weir inspect checkpoint runs/demo                   what it has saved, and whether that is whole
+  weir export runs/demo --to model                    tables and layers as .npy, safetensors or TSV
   weir explain runs/demo                              where its bytes and milliseconds went
   weir compare examples/demo.yaml --vary compression.dense.sparsity=0.9,0.99,0.999
 Exit codes: 0 done, 1 error, 2 wrong usage, 130 and 143 stopped by Ctrl-C and SIGTERM.)";
@@ -136,6 +140,11 @@ int Main(int argc, char** argv) {
   ExplainRequest explained;
   CLI::App* const explain = AddExplainCommand(&app, &explained);
 
+  InspectRequest inspected;
+  CLI::App* const inspect = AddInspectCommand(&app, &inspected);
+  ExportRequest exported;
+  CLI::App* const exports = AddExportCommand(&app, &exported);
+
   JobArguments printed;
   CLI::App* const job = app.add_subcommand("job", "Prints what a job file means, all defaults set, and its hash");
   AddJobArguments(job, &printed);
@@ -168,6 +177,8 @@ int Main(int argc, char** argv) {
   if (bench->parsed()) return RunStoppable([&](StopSignals* signals) { return Bench(measured, signals); });
   if (experiment->parsed()) return RunStoppable([&](StopSignals* signals) { return RunDctPaper(paper, signals); });
   if (explain->parsed()) status = Explain(explained);
+  if (inspect->parsed()) status = Inspect(inspected);
+  if (exports->parsed()) status = Export(exported);
   if (job->parsed()) status = PrintJob(printed);
   if (rows->parsed()) status = PrintRows(files);
   if (report->parsed()) status = WriteReports(runs);

@@ -118,10 +118,6 @@ absl::Status Trainer::LogitGradient(const StepAhead& current) {
 
 absl::Status Trainer::WaitForPush() {
   clock_.EnterWait(StepPhase::kPushWait, push_ != nullptr && !push_->ready());
-  return SettlePush();
-}
-
-absl::Status Trainer::SettlePush() {
   const absl::Status status = push_ == nullptr ? absl::OkStatus() : push_->Wait();
   push_ = nullptr;
   return status;
@@ -132,11 +128,11 @@ absl::StatusOr<bool> Trainer::RunStep(StepAhead* current) {
   pooled_.resize(size_t{batch.samples} * batch.features.size() * options_.dim);
   pooled_gradient_.resize(pooled_.size());
   logits_.resize(batch.samples);
-  clock_.EnterWait(StepPhase::kLookupWait, !current->lookup->ready());
-  clock_.BeginStep(current->step);
   // A synchronous step's lookup is answered after the push before it, so this takes no time; and a push is sent again, where its server was
   // gone, only while it is waited for.
-  if (options_.training.staleness() == 0) WEIR_RETURN_IF_ERROR(SettlePush());
+  if (options_.training.staleness() == 0) WEIR_RETURN_IF_ERROR(WaitForPush());
+  clock_.EnterWait(StepPhase::kLookupWait, !current->lookup->ready());
+  clock_.BeginStep(current->step);
   WEIR_RETURN_IF_ERROR(current->lookup->Wait(absl::MakeSpan(pooled_)));
   clock_.Enter(StepPhase::kForward);
   parts_.model->Forward(batch.samples, batch.dense, pooled_, absl::MakeSpan(logits_));

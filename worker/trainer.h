@@ -73,7 +73,6 @@ class Trainer {
   absl::Status LogitGradient(const StepAhead& current);
   // For the acknowledgement of the step before.
   absl::Status WaitForPush();
-  absl::Status SettlePush();
 
   const TrainerParts parts_;
   const TrainerOptions options_;

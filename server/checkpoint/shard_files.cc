@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -30,41 +31,36 @@ std::string RecordOf(const Table& table, const RowBatch& rows) {
   return payload;
 }
 
-absl::Status ParseRecord(const Table& table, absl::string_view payload, RowBatch* rows) {
+absl::Status ParseRecord(absl::string_view payload, SavedBlock* block) {
   RecordHead head;
   if (payload.size() < sizeof(head)) return absl::DataLossError("the record is too short");
   std::memcpy(&head, payload.data(), sizeof(head));
-  if (head.weights != table.dim() || head.weights + uint64_t{head.slots} != table.row_floats()) {
-    return absl::FailedPreconditionError(absl::StrCat("rows of ", head.weights, " weights and ", head.slots, " slots, but this job has ",
-                                                      table.dim(), " and ", table.row_floats() - table.dim()));
-  }
-  const size_t row_bytes = sizeof(Key) + table.row_floats() * sizeof(float);
+  const size_t row_floats = size_t{head.weights} + head.slots;
+  const size_t row_bytes = sizeof(Key) + row_floats * sizeof(float);
   const size_t bytes = payload.size() - sizeof(head);
   if (bytes % row_bytes != 0 || bytes / row_bytes != head.rows) return absl::DataLossError("the record has no whole number of rows");
-  rows->keys.resize(head.rows);
-  rows->values.resize(head.rows * table.row_floats());
+  block->weights = head.weights;
+  block->slots = head.slots;
+  block->rows.keys.resize(head.rows);
+  block->rows.values.resize(head.rows * row_floats);
   if (head.rows == 0) return absl::OkStatus();
   const char* const keys = payload.data() + sizeof(head);
-  std::memcpy(rows->keys.data(), keys, head.rows * sizeof(Key));
-  std::memcpy(rows->values.data(), keys + head.rows * sizeof(Key), rows->values.size() * sizeof(float));
+  std::memcpy(block->rows.keys.data(), keys, head.rows * sizeof(Key));
+  std::memcpy(block->rows.values.data(), keys + head.rows * sizeof(Key), block->rows.values.size() * sizeof(float));
   return absl::OkStatus();
 }
 
-absl::Status RestoreFile(const std::string& path, const SavedFile& saved, const absl::flat_hash_map<std::string, Table*>& tables) {
+absl::Status ForEachBlockOf(const std::string& path, const SavedFile& saved, const std::function<absl::Status(SavedBlock)>& visit) {
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<StateFileReader> reader, StateFileReader::Open(path));
   StateFileReader::Record record;
-  RowBatch rows;
   while (true) {
     WEIR_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
     if (!more) break;
-    const auto table = tables.find(record.name);
-    if (table == tables.end()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, " has rows of table ", record.name, ", which this job does not have"));
-    }
-    if (absl::Status status = ParseRecord(*table->second, record.payload, &rows); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat(path, ", table ", record.name, ": ", status.message()));
-    }
-    table->second->RestoreRows(rows);
+    SavedBlock block;
+    block.table = record.name;
+    absl::Status status = ParseRecord(record.payload, &block);
+    if (status.ok()) status = visit(std::move(block));
+    if (!status.ok()) return absl::Status(status.code(), absl::StrCat(path, ", table ", record.name, ": ", status.message()));
   }
   if (reader->info().checksum == saved.checksum()) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, " is whole, but not the file that the manifest names: their checksums differ"));
@@ -96,13 +92,29 @@ absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::s
   return saved;
 }
 
+absl::Status ForEachSavedBlock(const CheckpointManifest& manifest, const std::string& folder,
+                               const std::function<absl::Status(SavedBlock)>& visit) {
+  for (const SavedShards& saved : manifest.servers()) {
+    WEIR_RETURN_IF_ERROR(ForEachBlockOf(absl::StrCat(folder, "/", saved.file().name()), saved.file(), visit));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RestoreShards(const CheckpointManifest& manifest, const std::string& folder, const TableRegistry& tables) {
   absl::flat_hash_map<std::string, Table*> by_name;
   for (uint32_t index = 0; index < tables.size(); ++index) by_name[tables.at(index).spec().name] = &tables.at(index);
-  for (const SavedShards& saved : manifest.servers()) {
-    WEIR_RETURN_IF_ERROR(RestoreFile(absl::StrCat(folder, "/", saved.file().name()), saved.file(), by_name));
-  }
-  return absl::OkStatus();
+  return ForEachSavedBlock(manifest, folder, [&by_name](SavedBlock block) {
+    const auto found = by_name.find(block.table);
+    if (found == by_name.end()) return absl::FailedPreconditionError("this job has no such table");
+    Table& table = *found->second;
+    if (block.weights != table.dim() || uint64_t{block.weights} + block.slots != table.row_floats()) {
+      return absl::FailedPreconditionError(absl::StrCat("rows of ", block.weights, " weights and ", block.slots,
+                                                        " slots, but this job has ", table.dim(), " and ",
+                                                        table.row_floats() - table.dim()));
+    }
+    table.RestoreRows(block.rows);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace weir::server

@@ -7,6 +7,8 @@
 #ifndef WEIR_SERVER_CHECKPOINT_SHARD_FILES_H_
 #define WEIR_SERVER_CHECKPOINT_SHARD_FILES_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,6 +20,19 @@ namespace weir::server {
 
 // REQUIRES: nothing is applied meanwhile. Memory: one shard of one table. Errors (disk full, read-only folder) name the path.
 absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::string& path);
+
+// A record.
+struct SavedBlock {
+  std::string table;
+  uint32_t weights = 0;  // of a row, in floats
+  uint32_t slots = 0;
+  RowBatch rows;
+};
+
+// Gives `visit` every record of all server files, in order; stops at its first error. Memory: one record. DATA_LOSS: a file is damaged, or
+// not the one that was saved. All errors name file and record.
+absl::Status ForEachSavedBlock(const CheckpointManifest& manifest, const std::string& folder,
+                               const std::function<absl::Status(SavedBlock)>& visit);
 
 // Takes from all server files of a checkpoint the rows that `tables` own. DATA_LOSS: a file is damaged, or not the one that was saved;
 // FAILED_PRECONDITION: a table of another shape. Both name file and record.
