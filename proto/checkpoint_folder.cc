@@ -45,12 +45,19 @@ absl::Status SyncFolder(const std::string& path) {
   return synced ? absl::OkStatus() : absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path));
 }
 
-void RemoveOldCheckpoints(const std::string& dir, uint32_t keep) {
+// A later one may be being written.
+bool IsUnfinishedBefore(absl::string_view name, int64_t step) {
+  int64_t unfinished = 0;
+  return absl::ConsumePrefix(&name, "step-") && absl::ConsumeSuffix(&name, kUnfinished) && absl::SimpleAtoi(name, &unfinished) &&
+         unfinished < step;
+}
+
+void RemoveOldCheckpoints(const std::string& dir, int64_t step, uint32_t keep) {
   std::error_code ignored;
   std::vector<int64_t> steps = CheckpointSteps(dir);
   for (size_t i = 0; i + keep < steps.size(); ++i) fs::remove_all(Join(dir, CheckpointName(steps[i])), ignored);
   for (const auto& entry : fs::directory_iterator(dir, ignored)) {
-    if (absl::EndsWith(entry.path().filename().string(), kUnfinished)) fs::remove_all(entry.path(), ignored);
+    if (IsUnfinishedBefore(entry.path().filename().native(), step)) fs::remove_all(entry.path(), ignored);
   }
 }
 
@@ -127,7 +134,7 @@ absl::Status FinishCheckpoint(const std::string& dir, const CheckpointManifest& 
   if (error) return FolderError("finish", unfinished, error);
   WEIR_RETURN_IF_ERROR(WriteFileAtomically(Join(dir, kLatest), name + "\n"));
   WEIR_RETURN_IF_ERROR(SyncFolder(dir));
-  RemoveOldCheckpoints(dir, keep);
+  RemoveOldCheckpoints(dir, manifest.step(), keep);
   return absl::OkStatus();
 }
 

@@ -29,7 +29,7 @@ std::string WorkerFileName(uint32_t rank);
 // Makes the unfinished folder, empty. What an earlier try left is removed.
 absl::Status BeginCheckpoint(const std::string& dir, int64_t step);
 // Writes the manifest into the unfinished folder, gives it its name, and lets `latest` name it: each whole or not at all. Then all but the
-// `keep` newest checkpoints go, and what was left unfinished. Errors name the path; what was there before stays.
+// `keep` newest checkpoints go, and earlier ones that were left unfinished. Errors name the path; what was there before stays.
 absl::Status FinishCheckpoint(const std::string& dir, const CheckpointManifest& manifest, uint32_t keep);
 
 // Steps of the checkpoints of a folder, increasing; empty when there is none.

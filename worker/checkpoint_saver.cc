@@ -27,7 +27,8 @@ class FolderSaver final : public CheckpointSaver {
     return control_->CheckpointDue(step);
   }
 
-  absl::Status Save(int64_t step, const SourcePosition& position, const std::function<void(StateVisitor*)>& visit) override {
+  absl::Status Save(const Moment& moment, const std::function<void(StateVisitor*)>& visit) override {
+    const int64_t step = moment.step;
     const std::string& dir = control_->checkpoint_dir();
     // One makes the folder, before anybody writes into it.
     if (control_->index() == 0) WEIR_RETURN_IF_ERROR(BeginCheckpoint(dir, step));
@@ -44,8 +45,9 @@ class FolderSaver final : public CheckpointSaver {
     request.mutable_file()->set_bytes(info.bytes);
     request.mutable_file()->set_checksum(info.checksum);
     request.set_step(step);
-    request.mutable_position()->set_ranges(position.ranges);
-    request.mutable_position()->set_rows(position.rows);
+    request.mutable_position()->set_ranges(moment.position.ranges);
+    request.mutable_position()->set_rows(moment.position.rows);
+    request.set_last(moment.last);
     request.set_steps(progress_->steps());
     request.set_samples(progress_->samples());
     return control_->SaveCheckpoint(std::move(request));

@@ -26,9 +26,14 @@ class CheckpointSaver {
   // Whether one is due before this step: the same on all workers. Asked once for each step, in order.
   virtual absl::StatusOr<bool> Due(int64_t step) = 0;
 
-  // Saves what `visit` visits, as the state before `step`, and waits until all of the job is saved. REQUIRES: every push of this worker is
-  // acknowledged; none follows before this returns. `position`: up to where its data is trained.
-  virtual absl::Status Save(int64_t step, const SourcePosition& position, const std::function<void(StateVisitor*)>& visit) = 0;
+  struct Moment {
+    int64_t step = 0;         // the next
+    SourcePosition position;  // up to where its data is trained
+    bool last = false;        // training has ended
+  };
+  // Saves what `visit` visits, as the state before the step, and waits until all of the job is saved or frozen; the last time until all is
+  // saved. REQUIRES: every push of this worker is acknowledged; none follows before this returns.
+  virtual absl::Status Save(const Moment& moment, const std::function<void(StateVisitor*)>& visit) = 0;
 };
 
 }  // namespace weir::worker

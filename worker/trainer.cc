@@ -20,7 +20,7 @@ absl::Status Trainer::Run() {
   while (more) {
     WEIR_RETURN_IF_ERROR(FillWindow());
     if (window_.empty() && due_) {
-      WEIR_RETURN_IF_ERROR(SaveCheckpoint());
+      WEIR_RETURN_IF_ERROR(SaveCheckpoint(/*last=*/false));
       continue;
     }
     if (window_.empty()) break;  // steps_max
@@ -45,7 +45,7 @@ absl::Status Trainer::Run() {
   parts_.progress->SetStepTimes(clock_.seconds(), clock_.waits());
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   // What was trained stays, whatever happens to the evaluation.
-  return parts_.checkpoints == nullptr ? absl::OkStatus() : SaveCheckpoint();
+  return parts_.checkpoints == nullptr ? absl::OkStatus() : SaveCheckpoint(/*last=*/true);
 }
 
 void Trainer::VisitState(StateVisitor* state) {
@@ -73,11 +73,11 @@ absl::StatusOr<bool> Trainer::CheckpointIsDue() {
   return due_;
 }
 
-absl::Status Trainer::SaveCheckpoint() {
+absl::Status Trainer::SaveCheckpoint(bool last) {
   WEIR_RETURN_IF_ERROR(WaitForPush());
   clock_.Enter(StepPhase::kCheckpoint);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
-  WEIR_RETURN_IF_ERROR(parts_.checkpoints->Save(next_step_, trained_, [this](StateVisitor* state) { VisitState(state); }));
+  WEIR_RETURN_IF_ERROR(parts_.checkpoints->Save({next_step_, trained_, last}, [this](StateVisitor* state) { VisitState(state); }));
   due_ = false;
   clock_.Enter(StepPhase::kRead);
   return absl::OkStatus();

@@ -67,7 +67,7 @@ class Trainer {
   // Looks ahead up to `prefetch` steps, but not past a checkpoint: no lookup is under way when one is saved.
   absl::Status FillWindow();
   absl::StatusOr<bool> CheckpointIsDue();
-  absl::Status SaveCheckpoint();
+  absl::Status SaveCheckpoint(bool last);
   // One step of the whole job; false when no worker had samples.
   absl::StatusOr<bool> RunStep(StepAhead* current);
   absl::Status LogitGradient(const StepAhead& current);

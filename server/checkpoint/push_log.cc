@@ -173,14 +173,14 @@ absl::Status PushLog::Begin(int64_t step) {
   return absl::OkStatus();
 }
 
-absl::Status PushLog::Rotate(int64_t step) {
+absl::Status PushLog::Rotate(int64_t step, int64_t last_whole) {
   MutexLock lock(&mu_);
   const std::vector<int64_t> files = Files();
   // A server that came back during a checkpoint saves it again.
   if (!files.empty() && files.back() == step) return absl::OkStatus();
-  for (size_t i = 0; i + 1 < files.size(); ++i) {
+  for (const int64_t first : files) {
     std::error_code ignored;
-    fs::remove(PathOf(files[i]), ignored);
+    if (first < last_whole) fs::remove(PathOf(first), ignored);
   }
   WEIR_ASSIGN_OR_RETURN(file_, OutputFile::Create(PathOf(step)));
   return absl::OkStatus();

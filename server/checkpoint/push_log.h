@@ -35,9 +35,9 @@ class PushLog final : public PushRecorder {
 
   // Removes all files of this server, and starts the one whose first step is `step`.
   absl::Status Begin(int64_t step);
-  // A checkpoint before `step` has been saved: goes on in a new file, and removes those before the last one, which are no longer needed
-  // even if this checkpoint does not become whole.
-  absl::Status Rotate(int64_t step);
+  //  // A checkpoint before `step` begins: goes on in a new file. Files that a checkpoint before `last_whole` has made superfluous are
+  //  removed.
+  absl::Status Rotate(int64_t step, int64_t last_whole);
   // Gives `accept` every record of the files whose first step is at least `step`, in order; then goes on behind the last one. What a write
   // that was cut off has left at the end of the last file is removed. DATA_LOSS, naming file and byte: anything else that is damaged.
   absl::Status Replay(int64_t step, const TableRegistry& tables, const std::function<absl::Status(PushPart)>& accept);

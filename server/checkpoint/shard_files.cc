@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/state_file.h"
@@ -68,12 +69,19 @@ absl::Status ForEachBlockOf(const std::string& path, const SavedFile& saved, con
 
 }  // namespace
 
+void FreezeShards(const TableRegistry& tables) {
+  for (uint32_t index = 0; index < tables.size(); ++index) tables.at(index).Freeze();
+}
+
 absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::string& path) {
+  const absl::Cleanup thaw = [&tables] {
+    for (uint32_t index = 0; index < tables.size(); ++index) tables.at(index).Thaw();
+  };
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<StateFileWriter> file, StateFileWriter::Create(path));
   SavedShards saved;
   RowBatch rows;
   for (uint32_t index = 0; index < tables.size(); ++index) {
-    const Table& table = tables.at(index);
+    Table& table = tables.at(index);
     uint64_t table_rows = 0;
     for (uint32_t shard = 0; shard < table.shard_count(); ++shard) {
       table.CopyShard(shard, &rows);

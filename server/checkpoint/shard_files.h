@@ -18,7 +18,9 @@
 
 namespace weir::server {
 
-// REQUIRES: nothing is applied meanwhile. Memory: one shard of one table. Errors (disk full, read-only folder) name the path.
+// Saves what FreezeShards has frozen, while rows go on being applied. Memory: one shard of one table, and each row that changes before its
+// shard is copied. Errors (disk full, read-only folder) name the path. After either nothing is frozen.
+void FreezeShards(const TableRegistry& tables);
 absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::string& path);
 
 // A record.

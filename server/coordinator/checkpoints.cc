@@ -27,9 +27,12 @@ CheckpointSchedule ScheduleOf(const Job& job) {
 }  // namespace
 
 Checkpoints::Checkpoints(Options options, absl::Time now)
-    : options_(std::move(options)), schedule_(ScheduleOf(options_.job)), latest_(options_.latest), last_due_(now), saving_([this] {
-        SaveLoop();
-      }) {}
+    : options_(std::move(options)),
+      schedule_(ScheduleOf(options_.job)),
+      latest_(options_.latest),
+      latest_step_(options_.latest_step),
+      last_due_(now),
+      saving_([this] { SaveLoop(); }) {}
 
 Checkpoints::~Checkpoints() { Stop(); }
 
@@ -111,58 +114,44 @@ void Checkpoints::SaveLoop() {
       parts = std::move(gathering_.begin()->second);
       gathering_.erase(gathering_.begin());
     }
-    const absl::Time begin = absl::Now();
-    absl::Status status = Write(step, parts);
-    if (status.ok()) {
-      spdlog::info("checkpoint before step {} saved in {} ms", step, absl::ToInt64Milliseconds(absl::Now() - begin));
-    } else {
-      status = absl::Status(status.code(), absl::StrCat("the checkpoint before step ", step, " could not be saved, earlier ones in ",
-                                                        options_.dir, " stay: ", status.message()));
-    }
-    for (auto& [rank, part] : parts) part.finish(status);
+    Write(step, parts);
   }
 }
 
-absl::StatusOr<std::vector<SavedShards>> Checkpoints::SaveServers(int64_t step) {
+absl::Status Checkpoints::CallServers(const ServerCall& call) {
   const std::vector<std::string> addresses = options_.servers();
-  const absl::Time deadline = absl::Now() + kCheckpointTimeout;
-  std::vector<SavedShards> saved(addresses.size());
   std::vector<absl::Status> statuses(addresses.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    threads.emplace_back([&, i] { statuses[i] = SaveServer(addresses[i], step, deadline, &saved[i]); });
+    threads.emplace_back([&, i] { statuses[i] = CallServer(addresses[i], i, call); });
   }
   for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    if (statuses[i].ok()) continue;
-    return absl::Status(statuses[i].code(), absl::StrCat("server ", i, " at ", addresses[i], ": ", statuses[i].message()));
-  }
-  return saved;
+  for (const absl::Status& status : statuses) WEIR_RETURN_IF_ERROR(status);
+  return absl::OkStatus();
 }
 
-absl::Status Checkpoints::SaveServer(const std::string& address, int64_t step, absl::Time deadline, SavedShards* saved) {
+absl::Status Checkpoints::CallServer(const std::string& address, size_t server, const ServerCall& call) {
   const std::unique_ptr<CheckpointService::Stub> stub = CheckpointService::NewStub(OpenChannel(address, Edge::kNotCounted));
-  SaveShardsRequest request;
-  request.set_job_hash(options_.job_hash);
-  request.set_step(step);
+  const absl::Time deadline = absl::Now() + kCheckpointTimeout;
   while (true) {
     grpc::ClientContext context;
     SetDeadline(&context, deadline);
-    const grpc::Status status = stub->SaveShards(&context, request, saved);
+    const grpc::Status status = call(stub.get(), &context, server);
     if (status.ok()) return absl::OkStatus();
     // One that was killed may come back.
     const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (!gone || absl::Now() + kRetryPause >= deadline || StopsWithin(kRetryPause)) return FromGrpc(status, "it");
+    if (!gone || absl::Now() + kRetryPause >= deadline || StopsWithin(kRetryPause)) {
+      return FromGrpc(status, absl::StrCat("server ", server, " at ", address));
+    }
   }
 }
 
-absl::Status Checkpoints::Write(int64_t step, const Parts& parts) {
+absl::StatusOr<CheckpointManifest> Checkpoints::Freeze(int64_t step, const Parts& parts) {
   CheckpointManifest manifest;
   manifest.set_format_version(kCheckpointFormatVersion);
   *manifest.mutable_job() = options_.job;
   manifest.set_step(step);
   manifest.set_seconds(options_.train_seconds());
-  manifest.set_saved_unix_seconds(absl::ToUnixSeconds(absl::Now()));
   std::vector<WorkerPosition> positions;
   for (const auto& [rank, part] : parts) {
     positions.push_back(part.request.position());
@@ -171,13 +160,63 @@ absl::Status Checkpoints::Write(int64_t step, const Parts& parts) {
     manifest.set_samples(manifest.samples() + part.request.samples());
   }
   WEIR_ASSIGN_OR_RETURN(*manifest.mutable_data(), options_.planner->Position(positions));
-  WEIR_ASSIGN_OR_RETURN(std::vector<SavedShards> servers, SaveServers(step));
-  for (SavedShards& saved : servers) *manifest.add_servers() = std::move(saved);
-  WEIR_RETURN_IF_ERROR(FinishCheckpoint(options_.dir, manifest, options_.job.checkpoint().keep()));
+  FreezeShardsRequest request;
+  request.set_job_hash(options_.job_hash);
+  request.set_step(step);
+  request.set_last_whole(latest_step_);
+  WEIR_RETURN_IF_ERROR(CallServers([&request](CheckpointService::Stub* stub, grpc::ClientContext* context, size_t) {
+    FreezeShardsReply reply;
+    return stub->FreezeShards(context, request, &reply);
+  }));
+  return manifest;
+}
+
+absl::Status Checkpoints::SaveFrozen(CheckpointManifest* manifest) {
+  SaveShardsRequest request;
+  request.set_job_hash(options_.job_hash);
+  request.set_step(manifest->step());
+  std::vector<SavedShards> saved(options_.servers().size());
+  WEIR_RETURN_IF_ERROR(CallServers([&](CheckpointService::Stub* stub, grpc::ClientContext* context, size_t server) {
+    return stub->SaveShards(context, request, &saved[server]);
+  }));
+  for (SavedShards& of_server : saved) *manifest->add_servers() = std::move(of_server);
+  manifest->set_saved_unix_seconds(absl::ToUnixSeconds(absl::Now()));
+  WEIR_RETURN_IF_ERROR(FinishCheckpoint(options_.dir, *manifest, options_.job.checkpoint().keep()));
   WEIR_ASSIGN_OR_RETURN(std::string latest, LatestCheckpoint(options_.dir));
+  latest_step_ = manifest->step();
   MutexLock lock(&mu_);
   latest_ = std::move(latest);
   return absl::OkStatus();
+}
+
+void Checkpoints::Write(int64_t step, const Parts& parts) {
+  const auto answer = [&parts](const absl::Status& status) {
+    for (const auto& [rank, part] : parts) part.finish(status);
+  };
+  const auto why = [this, step](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat("the checkpoint before step ", step, " could not be saved, earlier ones in ",
+                                                    options_.dir, " stay: ", status.message()));
+  };
+  const absl::Time begin = absl::Now();
+  absl::StatusOr<CheckpointManifest> manifest = Freeze(step, parts);
+  if (!manifest.ok()) return answer(why(manifest.status()));
+  const bool last = parts.begin()->second.request.last();
+  if (!last) answer(absl::OkStatus());
+  const absl::Duration waited = absl::Now() - begin;
+  const absl::Status status = SaveFrozen(&*manifest);
+  if (status.ok()) {
+    spdlog::info("checkpoint before step {} saved in {} ms, of which the workers waited {} ms", step,
+                 absl::ToInt64Milliseconds(absl::Now() - begin),
+                 last ? absl::ToInt64Milliseconds(absl::Now() - begin) : absl::ToInt64Milliseconds(waited));
+    if (last) answer(absl::OkStatus());
+  } else if (last) {
+    answer(why(status));
+  } else if (absl::IsFailedPrecondition(status)) {
+    // A server was killed and came back: it has its rows, but not as they were then. The next one will do.
+    spdlog::warn("{}", std::string(why(status).message()));
+  } else {
+    options_.failed(why(status));
+  }
 }
 
 }  // namespace weir::server

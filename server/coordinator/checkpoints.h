@@ -1,5 +1,5 @@
-// Saves checkpoints of the job: gathers the workers at a step, lets every server save its shards, and writes the manifest. Then, and not
-// before, the workers go on.
+// Saves checkpoints of the job: gathers the workers at a step and lets every server freeze its rows. Then the workers go on, while the
+// servers save what is frozen; at last the manifest is written.
 #ifndef WEIR_SERVER_COORDINATOR_CHECKPOINTS_H_
 #define WEIR_SERVER_COORDINATOR_CHECKPOINTS_H_
 
@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "proto/checkpoint.grpc.pb.h"
 #include "proto/checkpoint_schedule.h"
 #include "proto/control_service.pb.h"
 #include "proto/job.pb.h"
@@ -29,9 +30,11 @@ class Checkpoints {
     uint64_t job_hash = 0;
     std::string dir;     // empty: the job has none
     std::string latest;  // that the job goes on from; empty: none
+    int64_t latest_step = 0;
     RangePlanner* planner = nullptr;
     std::function<std::vector<std::string>()> servers;  // addresses, by index
     std::function<double()> train_seconds;              // so far, in all lives of the job
+    std::function<void(const absl::Status&)> failed;    // told, on the object's thread, why a checkpoint could not be saved after all
   };
   Checkpoints(Options options, absl::Time now);
   // As Stop.
@@ -40,8 +43,8 @@ class Checkpoints {
   // Answers ControlService.CheckpointDue: whoever asks first about a step decides it for all.
   bool Due(int64_t step, absl::Time now);
 
-  // Answers ControlService.SaveCheckpoint: `finish` is called once, when the checkpoint is whole or cannot become so. INVALID_ARGUMENT: a
-  // rank that does not exist, a job without checkpoints. A repeated request replaces the one before.
+  // Answers ControlService.SaveCheckpoint: `finish` is called once, when the workers may go on or the checkpoint cannot be saved.
+  // INVALID_ARGUMENT: a rank that does not exist, a job without checkpoints. A repeated request replaces the one before.
   void Save(const SaveCheckpointRequest& request, std::function<void(const absl::Status&)> finish);
 
   // Folder of the last checkpoint that became whole.
@@ -58,9 +61,14 @@ class Checkpoints {
   using Parts = std::map<uint32_t, Part>;  // by rank
 
   void SaveLoop();
-  absl::Status Write(int64_t step, const Parts& parts);
-  absl::StatusOr<std::vector<SavedShards>> SaveServers(int64_t step);
-  absl::Status SaveServer(const std::string& address, int64_t step, absl::Time deadline, SavedShards* saved);
+  // Writes the checkpoint, and answers the workers in between.
+  void Write(int64_t step, const Parts& parts);
+  absl::StatusOr<CheckpointManifest> Freeze(int64_t step, const Parts& parts);
+  absl::Status SaveFrozen(CheckpointManifest* manifest);
+  // call(stub, context) for every server at once, again where it is UNAVAILABLE.
+  using ServerCall = std::function<grpc::Status(CheckpointService::Stub* stub, grpc::ClientContext* context, size_t server)>;
+  absl::Status CallServers(const ServerCall& call);
+  absl::Status CallServer(const std::string& address, size_t server, const ServerCall& call);
   bool StopsWithin(absl::Duration time);
 
   const Options options_;
@@ -70,6 +78,7 @@ class Checkpoints {
   std::map<int64_t, Parts> gathering_ ABSL_GUARDED_BY(mu_);  // by step
   std::map<int64_t, bool> due_ ABSL_GUARDED_BY(mu_);         // answers, the last kAnswersMax
   std::string latest_ ABSL_GUARDED_BY(mu_);
+  int64_t latest_step_ = 0;  // of latest_; the object's thread alone uses it
   absl::Time last_due_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread saving_;  // started last

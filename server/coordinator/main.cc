@@ -109,11 +109,13 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   saved.dir = options.checkpoint_dir;
   saved.planner = planner.get();
   saved.latest = options.resume_dir;
+  saved.latest_step = from.step();
   Checkpoints* checkpoints_of_job = nullptr;  // made after the coordinator, before anybody calls
   options.latest_checkpoint = [&checkpoints_of_job] { return checkpoints_of_job->latest(); };
   Coordinator coordinator(std::move(options), absl::Now());
   saved.servers = [&coordinator] { return coordinator.ServerAddresses(); };
   saved.train_seconds = [&coordinator] { return coordinator.TrainSeconds(absl::Now()); };
+  saved.failed = [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); };
   Checkpoints checkpoints(std::move(saved), absl::Now());
   checkpoints_of_job = &checkpoints;
   RangeServer ranges(planner.get(), [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); });

@@ -85,24 +85,39 @@ DataPlane::DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<Tabl
       lookups_(LookupOptionsOf(options), tables_.get(), &steps_, &tickets_),
       pushes_(options.job_hash, tables_.get(), &steps_, &tickets_) {}
 
-void DataPlane::SaveShards(const SaveShardsRequest& request, absl::Time deadline, const void* owner, SaveDone done) {
-  if (request.job_hash() != options_.job_hash) {
-    return done(absl::FailedPreconditionError(
-        absl::StrCat("a checkpoint of job ", absl::Hex(request.job_hash()), ", this is job ", absl::Hex(options_.job_hash))));
+absl::Status DataPlane::CheckCheckpoint(uint64_t job_hash) const {
+  if (job_hash != options_.job_hash) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a checkpoint of job ", absl::Hex(job_hash), ", this is job ", absl::Hex(options_.job_hash)));
   }
-  if (options_.checkpoint_dir.empty()) return done(absl::FailedPreconditionError("this job saves no checkpoints"));
+  if (options_.checkpoint_dir.empty()) return absl::FailedPreconditionError("this job saves no checkpoints");
+  return absl::OkStatus();
+}
+
+void DataPlane::FreezeShards(const FreezeShardsRequest& request, absl::Time deadline, const void* owner, FreezeDone done) {
+  if (const absl::Status status = CheckCheckpoint(request.job_hash()); !status.ok()) return done(status);
   Waiter waiter;
   waiter.owner = owner;
   waiter.step = request.step() - 1;
   waiter.deadline = deadline;
-  waiter.resume = [this, step = request.step(), done = std::move(done)](absl::Status status) {
-    if (!status.ok()) return done(std::move(status));
-    absl::StatusOr<SavedShards> saved = server::SaveShards(
-        *tables_, absl::StrCat(UnfinishedCheckpoint(options_.checkpoint_dir, step), "/", ServerFileName(options_.server_index)));
-    absl::Status rotated = saved.ok() && log_ != nullptr ? log_->Rotate(step) : absl::OkStatus();
-    rotated.ok() ? done(std::move(saved)) : done(std::move(rotated));
+  waiter.resume = [this, step = request.step(), last_whole = request.last_whole(), done = std::move(done)](absl::Status status) {
+    if (status.ok() && log_ != nullptr) status = log_->Rotate(step, last_whole);
+    if (!status.ok()) return done(status);
+    server::FreezeShards(*tables_);
+    frozen_step_ = step;
+    done(absl::OkStatus());
   };
   steps_.WaitUntilApplied(std::move(waiter));
+}
+
+absl::StatusOr<SavedShards> DataPlane::SaveShards(const SaveShardsRequest& request) {
+  WEIR_RETURN_IF_ERROR(CheckCheckpoint(request.job_hash()));
+  int64_t step = request.step();
+  if (!frozen_step_.compare_exchange_strong(step, -1)) {
+    return absl::FailedPreconditionError(absl::StrCat("nothing is frozen before step ", request.step(), ": the server came back since"));
+  }
+  return server::SaveShards(
+      *tables_, absl::StrCat(UnfinishedCheckpoint(options_.checkpoint_dir, request.step()), "/", ServerFileName(options_.server_index)));
 }
 
 DescribeReply DataPlane::Describe() const {

@@ -2,6 +2,7 @@
 #ifndef WEIR_SERVER_SERVICE_DATA_PLANE_H_
 #define WEIR_SERVER_SERVICE_DATA_PLANE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,10 +44,12 @@ class DataPlane {
   const LookupHandler& lookups() const { return lookups_; }
   const PushHandler& pushes() const { return pushes_; }
   const TableRegistry& tables() const { return *tables_; }
-  // Saves all rows once the pushes of all steps before request.step are applied, and calls `done` once, on a thread that it may use for
-  // long. `owner` as for TrainingSteps::Cancel.
-  using SaveDone = std::function<void(absl::StatusOr<SavedShards>)>;
-  void SaveShards(const SaveShardsRequest& request, absl::Time deadline, const void* owner, SaveDone done);
+  // Freezes all rows once the pushes of all steps before request.step are applied, and calls `done` once. `owner` as for
+  // TrainingSteps::Cancel.
+  using FreezeDone = std::function<void(const absl::Status&)>;
+  void FreezeShards(const FreezeShardsRequest& request, absl::Time deadline, const void* owner, FreezeDone done);
+  // Saves what was frozen.
+  absl::StatusOr<SavedShards> SaveShards(const SaveShardsRequest& request);
   // Walks over all rows.
   DescribeReply Describe() const;
   // Lookups that wait, and later ones, end with UNAVAILABLE.
@@ -54,12 +57,14 @@ class DataPlane {
 
  private:
   DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables);
+  absl::Status CheckCheckpoint(uint64_t job_hash) const;
   // Takes over the checkpoint and the log of pushes.
   absl::Status Restore();
 
   const EmbeddingServerOptions options_;
   const std::unique_ptr<TableRegistry> tables_;
-  std::unique_ptr<PushLog> log_;  // null: pushes are not logged
+  std::unique_ptr<PushLog> log_;          // null: pushes are not logged
+  std::atomic<int64_t> frozen_step_{-1};  // that rows are frozen before; -1: they are not
   TicketStore tickets_;
   TrainingSteps steps_;
   const LookupHandler lookups_;

@@ -19,6 +19,8 @@ class GrpcCheckpointService : public CheckpointService::CallbackService {
   // The data plane outlives the calls that began while it was attached. Null detaches, and waits for the writing under way.
   void Attach(DataPlane* plane);
 
+  grpc::ServerUnaryReactor* FreezeShards(grpc::CallbackServerContext* context, const FreezeShardsRequest* request,
+                                         FreezeShardsReply* reply) override;
   grpc::ServerUnaryReactor* SaveShards(grpc::CallbackServerContext* context, const SaveShardsRequest* request, SavedShards* reply) override;
 
  private:

@@ -206,7 +206,9 @@ absl::Status Table::LookupWhatIf(absl::Span<const Key> keys, absl::Span<const fl
 }
 
 void Table::CreateAndUpdate(Key key, const WantedRow& wanted, const float* gradient, StepScales scales) {
-  const Row row = shards_[wanted.shard]->rows.Insert(key, wanted.hash);
+  Shard& shard = *shards_[wanted.shard];
+  if (shard.frozen != nullptr) shard.frozen->added.insert(key);
+  const Row row = shard.rows.Insert(key, wanted.hash);
   initializer_->Fill(key, absl::MakeSpan(row.weights, dim()));
   optimizer_->InitializeSlots(absl::MakeSpan(row.slots, optimizer_->slot_floats()));
   const RowUpdate update = {row.weights, row.slots, gradient};
@@ -217,6 +219,7 @@ void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients,
   const auto gradient_of = [&](const WantedRow& key) { return gradients.data() + size_t{key.position} * dim(); };
   RowUpdate updates[kUpdateRows];
   std::vector<WantedRow> missing;
+  const bool frozen = frozen_shards_.load(std::memory_order_relaxed) > 0;
   const absl::Status owned = ForEachWindow(keys, [&](absl::Span<const WantedRow> window) {
     size_t count = 0;
     missing.clear();
@@ -225,6 +228,7 @@ void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients,
         missing.push_back(key);
         return;
       }
+      if (frozen) Preserve(keys[key.position], row, shards_[key.shard].get());
       updates[count++] = {row.weights, row.slots, gradient_of(key)};
       if (count < kUpdateRows) return;
       optimizer_->Update(updates, scales);
@@ -237,15 +241,52 @@ void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients,
   assert(owned.ok());
 }
 
-void Table::CopyShard(uint32_t shard, RowBatch* rows) const {
-  MutexLock lock(&shards_[shard]->mu);
-  const RowStore& store = shards_[shard]->rows;
+void Table::Freeze() {
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    MutexLock lock(&shard->mu);
+    if (shard->frozen == nullptr) frozen_shards_.fetch_add(1, std::memory_order_relaxed);
+    shard->frozen = std::make_unique<Frozen>();
+  }
+}
+
+void Table::Thaw() {
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    MutexLock lock(&shard->mu);
+    if (shard->frozen == nullptr) continue;
+    shard->frozen = nullptr;
+    frozen_shards_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void Table::Preserve(Key key, const Row& row, Shard* shard) const {
+  Frozen* const frozen = shard->frozen.get();
+  if (frozen == nullptr || frozen->added.contains(key)) return;
+  if (!frozen->row_of.emplace(key, frozen->rows.keys.size()).second) return;
+  frozen->rows.keys.push_back(key);
+  std::vector<float>& values = frozen->rows.values;
+  values.insert(values.end(), row.weights, row.weights + page_layout_.row().weights);
+  values.insert(values.end(), row.slots, row.slots + page_layout_.row().slots);
+}
+
+void Table::CopyShard(uint32_t index, RowBatch* rows) {
+  Shard& shard = *shards_[index];
+  MutexLock lock(&shard.mu);
+  const std::unique_ptr<Frozen> frozen = std::move(shard.frozen);
+  assert(frozen != nullptr);
+  frozen_shards_.fetch_sub(1, std::memory_order_relaxed);
   rows->keys.clear();
   rows->values.clear();
-  rows->keys.reserve(store.rows());
-  rows->values.reserve(store.rows() * row_floats());
-  store.ForEach([rows](Key key, absl::Span<const float> weights, absl::Span<const float> slots) {
+  rows->keys.reserve(shard.rows.rows());
+  rows->values.reserve(shard.rows.rows() * row_floats());
+  shard.rows.ForEach([&](Key key, absl::Span<const float> weights, absl::Span<const float> slots) {
+    // Most shards are copied before much of them has changed.
+    if (!frozen->added.empty() && frozen->added.contains(key)) return;
     rows->keys.push_back(key);
+    if (const auto changed = frozen->row_of.find(key); changed != frozen->row_of.end()) {
+      const auto first = frozen->rows.values.begin() + static_cast<ptrdiff_t>(changed->second * row_floats());
+      rows->values.insert(rows->values.end(), first, first + row_floats());
+      return;
+    }
     rows->values.insert(rows->values.end(), weights.begin(), weights.end());
     rows->values.insert(rows->values.end(), slots.begin(), slots.end());
   });

@@ -2,10 +2,13 @@
 #ifndef WEIR_SERVER_TABLE_TABLE_H_
 #define WEIR_SERVER_TABLE_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -72,8 +75,14 @@ class Table {
   // INVALID_ARGUMENT, naming the first key that another server owns.
   absl::Status CheckOwned(absl::Span<const Key> keys) const;
 
-  // All rows of one of the server's shards, 0 to shard_count(): in a checkpoint rows are copied shard by shard.
-  void CopyShard(uint32_t shard, RowBatch* rows) const;
+  // From now on CopyShard gives the rows as they are now, whatever Apply does meanwhile: what it changes is copied first, row by row.
+  // REQUIRES: no Apply runs beside it. A shard that is frozen already is frozen anew.
+  void Freeze();
+  // All rows of one of the server's shards, 0 to shard_count(), as they were when it was frozen; then it is no longer. Its lock is held
+  // over the copy. REQUIRES: frozen.
+  void CopyShard(uint32_t shard, RowBatch* rows);
+  // What is frozen still is no longer.
+  void Thaw();
   // Takes over those rows whose keys this server owns, as they are; rows that are here already are replaced. REQUIRES: row_floats() values
   // for each key.
   void RestoreRows(const RowBatch& rows);
@@ -85,10 +94,18 @@ class Table {
   uint64_t Fingerprint() const;
 
  private:
+  // What was different when a shard was frozen.
+  struct Frozen {
+    absl::flat_hash_map<Key, size_t> row_of;  // of keys whose row has changed: its number in `rows`
+    RowBatch rows;
+    absl::flat_hash_set<Key> added;  // keys that had no row
+  };
   struct Shard {
     Shard(uint32_t table, const PageLayout* layout, SlabArena* arena) : rows(table, layout, arena) {}
     Mutex mu;
-    RowStore rows;  // guarded by mu; whole windows of shards are locked at a time, which annotations cannot say
+    // Guarded by mu; whole windows of shards are locked at a time, which annotations cannot say.
+    RowStore rows;
+    std::unique_ptr<Frozen> frozen;  // null: it is not
   };
   struct Block;
   class WindowLock;
@@ -105,6 +122,8 @@ class Table {
   // visit(key, row) for each of a window, in any order. REQUIRES: the window's locks.
   template <TouchedPart touched, typename Visit>
   void ForEachRow(absl::Span<const Key> keys, absl::Span<const WantedRow> window, Visit visit) const;
+  // Keeps the row of a frozen shard as it is, before it changes for the first time. REQUIRES: the shard's lock.
+  void Preserve(Key key, const Row& row, Shard* shard) const;
   // Creates the row at its initial value, and updates it. REQUIRES: the shard's lock; the key has none.
   void CreateAndUpdate(Key key, const WantedRow& wanted, const float* gradient, StepScales scales);
 
@@ -115,6 +134,7 @@ class Table {
   const std::unique_ptr<RowInitializer> initializer_;
   const PageLayout page_layout_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
+  std::atomic<uint32_t> frozen_shards_{0};      // changes under the shards' locks
 };
 
 }  // namespace weir::server

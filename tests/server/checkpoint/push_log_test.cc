@@ -116,12 +116,12 @@ TEST_F(PushLogTest, RecordsComeBackInOrderAcrossLivesAndFiles) {
   Record(1);
   EXPECT_THAT(Replay(0).value(), ElementsAre(0, 1));
   Record(2);
-  ASSERT_EQ(log_->Rotate(3), absl::OkStatus());
+  ASSERT_EQ(log_->Rotate(3, 0), absl::OkStatus());
   Record(3);
   EXPECT_THAT(Replay(0).value(), ElementsAre(0, 1, 2, 3)) << "the checkpoint before step 3 did not become whole";
   EXPECT_THAT(Replay(3).value(), ElementsAre(3));
   Record(4);
-  ASSERT_EQ(log_->Rotate(5), absl::OkStatus());
+  ASSERT_EQ(log_->Rotate(5, 3), absl::OkStatus());
   EXPECT_FALSE(fs::exists(File(0)));
   EXPECT_THAT(Replay(3).value(), ElementsAre(3, 4));
 }
@@ -139,9 +139,9 @@ TEST_F(PushLogTest, ANewLifeOfTheJobForgetsTheOldOne) {
 TEST_F(PushLogTest, ACheckpointThatIsSavedAgainLosesNoPush) {
   ASSERT_EQ(log_->Begin(0), absl::OkStatus());
   Record(0);
-  ASSERT_EQ(log_->Rotate(1), absl::OkStatus());
+  ASSERT_EQ(log_->Rotate(1, 0), absl::OkStatus());
   Record(1);
-  ASSERT_EQ(log_->Rotate(1), absl::OkStatus());
+  ASSERT_EQ(log_->Rotate(1, 0), absl::OkStatus());
   EXPECT_THAT(Replay(0).value(), ElementsAre(0, 1));
 }
 
@@ -165,7 +165,7 @@ TEST_F(PushLogTest, ACutOffEndIsLeftOutAndWritingGoesOn) {
 TEST_F(PushLogTest, ACutInAnEarlierFileIsLoss) {
   ASSERT_EQ(log_->Begin(0), absl::OkStatus());
   Record(0);
-  ASSERT_EQ(log_->Rotate(1), absl::OkStatus());
+  ASSERT_EQ(log_->Rotate(1, 0), absl::OkStatus());
   Record(1);
   fs::resize_file(File(0), fs::file_size(File(0)) - 1);
   const absl::Status status = Replay(0).status();

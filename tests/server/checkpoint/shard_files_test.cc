@@ -58,6 +58,7 @@ CheckpointManifest Save(const std::vector<std::unique_ptr<TableRegistry>>& serve
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string path = testing::WriteFile(absl::StrCat("server-", i), "");
     *folder = path.substr(0, path.rfind('/'));
+    FreezeShards(*servers[i]);
     const auto saved = SaveShards(*servers[i], path);
     EXPECT_TRUE(saved.ok()) << saved.status();
     *manifest.add_servers() = *saved;
@@ -115,6 +116,28 @@ TEST(ShardFilesTest, AnotherFileUnderTheSameNameIsSeen) {
   const absl::Status status = RestoreShards(manifest, folder, *saved[0]);
   EXPECT_TRUE(absl::IsDataLoss(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("their checksums differ"));
+}
+
+TEST(ShardFilesTest, RowsAreSavedAsTheyWereWhenTheyWereFrozen) {
+  const auto servers = MakeServers({1, 8});
+  Train(servers, 1000);
+  const uint64_t fingerprint = FingerprintOf(servers);
+  FreezeShards(*servers[0]);
+  // Rows change, more than once, and new ones make their stores grow.
+  Train(servers, 3000);
+  Train(servers, 2000);
+  const std::string path = testing::WriteFile("server-0", "");
+  CheckpointManifest manifest;
+  *manifest.add_servers() = SaveShards(*servers[0], path).value();
+  const auto restored = MakeServers({1, 8});
+  ASSERT_EQ(RestoreShards(manifest, path.substr(0, path.rfind('/')), *restored[0]), absl::OkStatus()) << path;
+  EXPECT_EQ(FingerprintOf(restored), fingerprint);
+  // Nothing is frozen any more: the next one has what came since.
+  std::string folder;
+  const CheckpointManifest next = Save(servers, &folder);
+  const auto later = MakeServers({1, 8});
+  ASSERT_EQ(RestoreShards(next, folder, *later[0]), absl::OkStatus());
+  EXPECT_EQ(FingerprintOf(later), FingerprintOf(servers));
 }
 
 TEST(ShardFilesTest, AFullDiskIsNamed) {

@@ -23,15 +23,23 @@ class FakeServer final : public CheckpointService::Service {
  public:
   explicit FakeServer(std::string dir) : dir_(std::move(dir)) {}
 
+  grpc::Status FreezeShards(grpc::ServerContext*, const FreezeShardsRequest* request, FreezeShardsReply*) override {
+    last_whole = request->last_whole();
+    return grpc::Status::OK;
+  }
+
   grpc::Status SaveShards(grpc::ServerContext*, const SaveShardsRequest* request, SavedShards* reply) override {
     if (full) return ToGrpc(absl::ResourceExhaustedError("No space left"));
+    if (came_back) return ToGrpc(absl::FailedPreconditionError("nothing is frozen"));
     std::ofstream(UnfinishedCheckpoint(dir_, request->step()) + "/server-0.state") << "abc";
     reply->mutable_file()->set_name("server-0.state");
     reply->mutable_file()->set_bytes(3);
     return grpc::Status::OK;
   }
 
-  bool full = false;  // set before the call
+  bool full = false;       // set before the call
+  bool came_back = false;  // likewise
+  int64_t last_whole = -1;
 
  private:
   const std::string dir_;
@@ -58,15 +66,17 @@ class CheckpointsTest : public ::testing::Test {
     options.planner = planner_.get();
     options.servers = [this] { return std::vector<std::string>{endpoint_->address()}; };
     options.train_seconds = [] { return 1.5; };
+    options.failed = [this](const absl::Status& status) { failed_.set_value(status); };
     checkpoints_ = std::make_unique<Checkpoints>(std::move(options), start_);
   }
 
-  std::future<absl::Status> Save(uint32_t rank, int64_t step) {
+  std::future<absl::Status> Save(uint32_t rank, int64_t step, bool last = true) {
     SaveCheckpointRequest request;
     request.set_worker_rank(rank);
     request.set_step(step);
     request.set_steps(step);
     request.set_samples(10);
+    request.set_last(last);
     request.mutable_file()->set_name(WorkerFileName(rank));
     request.mutable_file()->set_bytes(4);
     if (rank < 2) std::ofstream(UnfinishedCheckpoint(dir_, step) + "/" + WorkerFileName(rank)) << "abcd";
@@ -78,6 +88,7 @@ class CheckpointsTest : public ::testing::Test {
   const absl::Time start_ = absl::FromUnixSeconds(1000);
   const std::string dir_;
   FakeServer server_;
+  std::promise<absl::Status> failed_;
   const std::unique_ptr<GrpcEndpoint> endpoint_;
   std::unique_ptr<RangePlanner> planner_;
   std::unique_ptr<Checkpoints> checkpoints_;
@@ -112,6 +123,31 @@ TEST_F(CheckpointsTest, AServerThatCannotSaveIsNamedAndTheOneBeforeStays) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("No space left"));
   EXPECT_THAT(std::string(status.message()), HasSubstr(dir_ + " stay"));
   EXPECT_EQ(LatestCheckpoint(dir_).value(), dir_ + "/step-7");
+}
+
+TEST_F(CheckpointsTest, WorkersGoOnBeforeItIsSavedAndTheJobEndsWhenItCannotBe) {
+  server_.full = true;
+  ASSERT_EQ(BeginCheckpoint(dir_, 7), absl::OkStatus());
+  Save(0, 7, false);
+  EXPECT_EQ(Save(1, 7, false).get(), absl::OkStatus());
+  EXPECT_THAT(std::string(failed_.get_future().get().message()), HasSubstr("No space left"));
+}
+
+TEST_F(CheckpointsTest, OneThatAServerHasForgottenIsGivenUp) {
+  ASSERT_EQ(BeginCheckpoint(dir_, 7), absl::OkStatus());
+  Save(0, 7);
+  ASSERT_EQ(Save(1, 7).get(), absl::OkStatus());
+  EXPECT_EQ(server_.last_whole, 0);
+  server_.came_back = true;
+  ASSERT_EQ(BeginCheckpoint(dir_, 9), absl::OkStatus());
+  Save(0, 9, false);
+  ASSERT_EQ(Save(1, 9, false).get(), absl::OkStatus());
+  // It is over when the next one is: the thread does one after the other.
+  ASSERT_EQ(BeginCheckpoint(dir_, 11), absl::OkStatus());
+  Save(0, 11, false);
+  ASSERT_EQ(Save(1, 11, false).get(), absl::OkStatus());
+  EXPECT_EQ(checkpoints_->latest(), dir_ + "/step-7");
+  EXPECT_EQ(server_.last_whole, 7) << "pushes since are still needed";
 }
 
 TEST_F(CheckpointsTest, WhoAsksFirstDecidesForAll) {

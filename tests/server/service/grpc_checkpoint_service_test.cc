@@ -33,9 +33,19 @@ class GrpcCheckpointServiceTest : public ::testing::Test {
   }
   ~GrpcCheckpointServiceTest() override { service_.Attach(nullptr); }
 
-  absl::StatusOr<SavedShards> Save(int64_t step, uint64_t hash = kHash, absl::Duration patience = absl::Seconds(20)) {
+  absl::Status Freeze(int64_t step, absl::Duration patience = absl::Seconds(20)) {
     grpc::ClientContext context;
     SetDeadline(&context, absl::Now() + patience);
+    FreezeShardsRequest request;
+    request.set_job_hash(kHash);
+    request.set_step(step);
+    FreezeShardsReply reply;
+    return FromGrpc(stub_->FreezeShards(&context, request, &reply), "the server");
+  }
+
+  absl::StatusOr<SavedShards> Save(int64_t step, uint64_t hash = kHash) {
+    grpc::ClientContext context;
+    SetDeadline(&context, absl::Now() + absl::Seconds(20));
     SaveShardsRequest request;
     request.set_job_hash(hash);
     request.set_step(step);
@@ -55,6 +65,7 @@ class GrpcCheckpointServiceTest : public ::testing::Test {
 TEST_F(GrpcCheckpointServiceTest, SavesIntoTheUnfinishedFolder) {
   service_.Attach(plane_.get());
   for (int again = 0; again < 2; ++again) {
+    ASSERT_EQ(Freeze(0), absl::OkStatus());
     const auto saved = Save(0);
     ASSERT_TRUE(saved.ok()) << saved.status();
     EXPECT_EQ(saved->file().name(), "server-0.state");
@@ -72,14 +83,24 @@ TEST_F(GrpcCheckpointServiceTest, AnotherJobIsRefused) {
 
 TEST_F(GrpcCheckpointServiceTest, AFolderThatIsNotThereIsNamed) {
   service_.Attach(plane_.get());
+  ASSERT_EQ(Freeze(0), absl::OkStatus());
   std::filesystem::remove_all(UnfinishedCheckpoint(dir_, 0));
   EXPECT_THAT(std::string(Save(0).status().message()), HasSubstr(UnfinishedCheckpoint(dir_, 0)));
 }
 
 TEST_F(GrpcCheckpointServiceTest, WaitsForThePushesOfEarlierSteps) {
   service_.Attach(plane_.get());
-  const absl::Status status = Save(5, kHash, absl::Milliseconds(300)).status();
+  const absl::Status status = Freeze(5, absl::Milliseconds(300));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+}
+
+TEST_F(GrpcCheckpointServiceTest, OnlyWhatIsFrozenIsSaved) {
+  service_.Attach(plane_.get());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Save(0).status()));
+  ASSERT_EQ(Freeze(0), absl::OkStatus());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Save(5).status()));
+  EXPECT_TRUE(Save(0).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Save(0).status())) << "once";
 }
 
 }  // namespace
