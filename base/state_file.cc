@@ -44,7 +44,8 @@ uint64_t RecordChecksum(absl::string_view name, absl::string_view payload) {
 
 }  // namespace
 
-StateFileWriter::StateFileWriter(std::unique_ptr<OutputFile> file) : file_(std::move(file)), checksum_(XXH3_createState()) {
+StateFileWriter::StateFileWriter(std::unique_ptr<OutputFile> file, std::string* memory)
+    : file_(std::move(file)), memory_(memory), checksum_(XXH3_createState()) {
   XXH3_64bits_reset(checksum_);
 }
 
@@ -52,15 +53,23 @@ StateFileWriter::~StateFileWriter() { XXH3_freeState(checksum_); }
 
 absl::StatusOr<std::unique_ptr<StateFileWriter>> StateFileWriter::Create(const std::string& path) {
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(path));
-  auto writer = absl::WrapUnique(new StateFileWriter(std::move(file)));
+  auto writer = absl::WrapUnique(new StateFileWriter(std::move(file), nullptr));
   WEIR_RETURN_IF_ERROR(writer->Write(kMagic));
+  return writer;
+}
+
+std::unique_ptr<StateFileWriter> StateFileWriter::InMemory(std::string* memory) {
+  auto writer = absl::WrapUnique(new StateFileWriter(nullptr, memory));
+  writer->Write(kMagic).IgnoreError();  // memory takes all
   return writer;
 }
 
 absl::Status StateFileWriter::Write(absl::string_view bytes) {
   XXH3_64bits_update(checksum_, bytes.data(), bytes.size());
   info_.bytes += bytes.size();
-  return file_->Write(bytes);
+  if (file_ != nullptr) return file_->Write(bytes);
+  memory_->append(bytes.data(), bytes.size());
+  return absl::OkStatus();
 }
 
 absl::Status StateFileWriter::WriteRecord(absl::string_view name, absl::string_view payload) {
@@ -81,7 +90,7 @@ absl::StatusOr<StateFileInfo> StateFileWriter::Finish() {
   char count[sizeof(records_)];
   std::memcpy(count, &records_, sizeof(count));
   WEIR_RETURN_IF_ERROR(WriteRecord("", absl::string_view(count, sizeof(count))));
-  WEIR_RETURN_IF_ERROR(file_->Sync());
+  if (file_ != nullptr) WEIR_RETURN_IF_ERROR(file_->Sync());
   info_.checksum = XXH3_64bits_digest(checksum_);
   return info_;
 }

@@ -34,19 +34,23 @@ class StateFileWriter {
  public:
   // Replaces what is at `path`.
   static absl::StatusOr<std::unique_ptr<StateFileWriter>> Create(const std::string& path);
+  // Appends the bytes to `memory`, which outlives it, for who writes them later.
+  static std::unique_ptr<StateFileWriter> InMemory(std::string* memory);
   ~StateFileWriter();
 
   // REQUIRES: a name of 1 to kStateNameBytesMax bytes.
   absl::Status Add(absl::string_view name, absl::string_view payload);
-  // Ends the file and makes it durable. Call once.
+  // Ends the file and makes it durable (not in memory). Call once.
   absl::StatusOr<StateFileInfo> Finish();
 
  private:
-  explicit StateFileWriter(std::unique_ptr<OutputFile> file);
+  StateFileWriter(std::unique_ptr<OutputFile> file, std::string* memory);
   absl::Status Write(absl::string_view bytes);
   absl::Status WriteRecord(absl::string_view name, absl::string_view payload);
 
+  // One of the two.
   const std::unique_ptr<OutputFile> file_;
+  std::string* const memory_;
   XXH3_state_t* const checksum_;
   StateFileInfo info_;
   uint64_t records_ = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -57,21 +56,9 @@ void StateSaver::Bytes(absl::string_view name, void* value, size_t bytes) { Add(
 void StateSaver::Text(absl::string_view name, std::string* bytes) { Add(name, *bytes); }
 void StateSaver::Residual(absl::string_view name, absl::Span<float> values) { Values(name, values); }
 
-void StateSaver::ResidualRows(absl::string_view name, uint32_t width, KeyedRows* rows) {
-  // In the order of the keys, so that equal states are equal files.
-  std::vector<size_t> order(rows->keys.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [rows](size_t a, size_t b) { return rows->keys[a] < rows->keys[b]; });
-  std::vector<Key> keys;
-  std::vector<float> values;
-  keys.reserve(rows->keys.size());
-  values.reserve(rows->values.size());
-  for (const size_t row : order) {
-    keys.push_back(rows->keys[row]);
-    values.insert(values.end(), rows->values.begin() + row * width, rows->values.begin() + (row + 1) * width);
-  }
-  Add(absl::StrCat(name, ".keys"), AsBytes(keys));
-  Add(absl::StrCat(name, ".values"), AsBytes(values));
+void StateSaver::ResidualRows(absl::string_view name, uint32_t, KeyedRows* rows) {
+  Add(absl::StrCat(name, ".keys"), AsBytes(rows->keys));
+  Add(absl::StrCat(name, ".values"), AsBytes(rows->values));
 }
 
 absl::StatusOr<std::unique_ptr<StateRestorer>> StateRestorer::Open(const std::vector<std::string>& paths, uint32_t rank, uint32_t workers) {

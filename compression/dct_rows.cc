@@ -38,6 +38,8 @@ void DctRows::VisitState(StateVisitor* state) {
   state->Real("threshold", &threshold_);
   KeyedRows residuals;
   if (!state->restoring()) {
+    residuals.keys.reserve(slot_of_key_.size());
+    residuals.values.reserve(slot_of_key_.size() * dim_);
     for (const auto& [key, slot] : slot_of_key_) {
       residuals.keys.push_back(key);
       residuals.values.insert(residuals.values.end(), Row(slot), Row(slot) + dim_);

@@ -77,6 +77,7 @@ class GrpcControlClient final : public ControlClient {
   absl::Status Barrier(absl::string_view name, absl::Duration timeout) override;
   absl::StatusOr<bool> CheckpointDue(int64_t step) override;
   absl::Status SaveCheckpoint(SaveCheckpointRequest request) override;
+  absl::Status CheckpointWritten(int64_t step) override;
   absl::Status ReportEvaluation(absl::Span<const float> scores, absl::Span<const uint8_t> labels) override;
   absl::Status Leave(LeaveRequest request) override;
   absl::Status Stop(absl::string_view reason) override;
@@ -292,6 +293,14 @@ absl::Status GrpcControlClient::SaveCheckpoint(SaveCheckpointRequest request) {
   request.set_worker_rank(index_);
   SaveCheckpointReply reply;
   return Call(&ControlService::StubInterface::SaveCheckpoint, request, &reply, absl::Now() + kCheckpointTimeout);
+}
+
+absl::Status GrpcControlClient::CheckpointWritten(int64_t step) {
+  CheckpointWrittenRequest request;
+  request.set_worker_rank(index_);
+  request.set_step(step);
+  CheckpointWrittenReply reply;
+  return Call(&ControlService::StubInterface::CheckpointWritten, request, &reply);
 }
 
 absl::Status GrpcControlClient::Barrier(absl::string_view name, absl::Duration timeout) {

@@ -60,6 +60,7 @@ class ControlClient {
   virtual absl::StatusOr<bool> CheckpointDue(int64_t step) = 0;
   // Fills worker_rank. Waits until all of the checkpoint is saved, at most kCheckpointTimeout.
   virtual absl::Status SaveCheckpoint(SaveCheckpointRequest request) = 0;
+  virtual absl::Status CheckpointWritten(int64_t step) = 0;
   virtual absl::Status ReportEvaluation(absl::Span<const float> scores, absl::Span<const uint8_t> labels) = 0;
   // Fills role, index and incarnation.
   virtual absl::Status Leave(LeaveRequest request) = 0;

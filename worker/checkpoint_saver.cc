@@ -1,13 +1,16 @@
 #include "worker/checkpoint_saver.h"
 
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/output_file.h"
 #include "base/state_file.h"
 #include "base/status_macros.h"
 #include "proto/checkpoint_folder.h"
 #include "proto/checkpoint_schedule.h"
+#include "spdlog/spdlog.h"
 
 namespace weir::worker {
 namespace {
@@ -19,6 +22,7 @@ class FolderSaver final : public CheckpointSaver {
  public:
   FolderSaver(ControlClient* control, const Progress* progress, CheckpointSchedule schedule)
       : control_(control), progress_(progress), schedule_(schedule) {}
+  ~FolderSaver() override { WaitForWriting(); }
 
   absl::StatusOr<bool> Due(int64_t step) override {
     if (step == 0) return false;
@@ -28,23 +32,20 @@ class FolderSaver final : public CheckpointSaver {
   }
 
   absl::Status Save(const Moment& moment, const std::function<void(StateVisitor*)>& visit) override {
-    const int64_t step = moment.step;
-    const std::string& dir = control_->checkpoint_dir();
-    // One makes the folder, before anybody writes into it.
-    if (control_->index() == 0) WEIR_RETURN_IF_ERROR(BeginCheckpoint(dir, step));
-    WEIR_RETURN_IF_ERROR(
-        control_->Barrier(absl::StrCat("checkpoint ", step), absl::Seconds(control_->job().cluster().call_timeout_seconds())));
+    WaitForWriting();
+    std::string bytes;
+    bytes.reserve(bytes_before_ + bytes_before_ / 8);
     SaveCheckpointRequest request;
-    request.mutable_file()->set_name(WorkerFileName(control_->index()));
-    const std::string path = absl::StrCat(UnfinishedCheckpoint(dir, step), "/", request.file().name());
-    WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<StateFileWriter> file, StateFileWriter::Create(path));
-    StateSaver saver(file.get());
-    visit(&saver);
-    WEIR_RETURN_IF_ERROR(saver.status());
-    WEIR_ASSIGN_OR_RETURN(const StateFileInfo info, file->Finish());
-    request.mutable_file()->set_bytes(info.bytes);
-    request.mutable_file()->set_checksum(info.checksum);
-    request.set_step(step);
+    WEIR_RETURN_IF_ERROR(Collect(visit, &bytes, request.mutable_file()));
+    bytes_before_ = bytes.size();
+    // One makes the folder, before anybody writes into it.
+    const std::string& dir = control_->checkpoint_dir();
+    if (control_->index() == 0) WEIR_RETURN_IF_ERROR(BeginCheckpoint(dir, moment.step));
+    WEIR_RETURN_IF_ERROR(
+        control_->Barrier(absl::StrCat("checkpoint ", moment.step), absl::Seconds(control_->job().cluster().call_timeout_seconds())));
+    const std::string path = absl::StrCat(UnfinishedCheckpoint(dir, moment.step), "/", request.file().name());
+    writing_ = std::thread([this, step = moment.step, path, bytes = std::move(bytes)] { Write(step, path, bytes); });
+    request.set_step(moment.step);
     request.mutable_position()->set_ranges(moment.position.ranges);
     request.mutable_position()->set_rows(moment.position.rows);
     request.set_last(moment.last);
@@ -54,9 +55,42 @@ class FolderSaver final : public CheckpointSaver {
   }
 
  private:
+  absl::Status Collect(const std::function<void(StateVisitor*)>& visit, std::string* bytes, SavedFile* saved) {
+    const std::unique_ptr<StateFileWriter> file = StateFileWriter::InMemory(bytes);
+    StateSaver saver(file.get());
+    visit(&saver);
+    WEIR_RETURN_IF_ERROR(saver.status());
+    WEIR_ASSIGN_OR_RETURN(const StateFileInfo info, file->Finish());
+    saved->set_name(WorkerFileName(control_->index()));
+    saved->set_bytes(info.bytes);
+    saved->set_checksum(info.checksum);
+    return absl::OkStatus();
+  }
+
+  // On a thread of its own: training goes on.
+  void Write(int64_t step, const std::string& path, const std::string& bytes) {
+    const auto write = [&]() -> absl::Status {
+      WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+      WEIR_RETURN_IF_ERROR(file->Write(bytes));
+      WEIR_RETURN_IF_ERROR(file->Sync());
+      return control_->CheckpointWritten(step);
+    };
+    const absl::Status status = write();
+    if (status.ok()) return;
+    const std::string why = absl::StrCat("worker ", control_->index(), ": the checkpoint before step ", step,
+                                         " could not be saved, earlier ones stay: ", status.message());
+    if (const absl::Status stopped = control_->Stop(why); !stopped.ok()) spdlog::error("{}; nor could the coordinator be told", why);
+  }
+
+  void WaitForWriting() {
+    if (writing_.joinable()) writing_.join();
+  }
+
   ControlClient* const control_;
   const Progress* const progress_;
   const CheckpointSchedule schedule_;
+  size_t bytes_before_ = 0;  // of the last file
+  std::thread writing_;      // of it
 };
 
 }  // namespace

@@ -98,6 +98,24 @@ void Checkpoints::Save(const SaveCheckpointRequest& request, std::function<void(
   if (!refusal.ok()) finish(refusal);
 }
 
+void Checkpoints::Written(uint32_t rank, int64_t step) {
+  MutexLock lock(&mu_);
+  written_[step].insert(rank);
+  changed_.NotifyAll();
+}
+
+absl::Status Checkpoints::WaitUntilWritten(int64_t step) {
+  const size_t workers = options_.job.cluster().workers();
+  MutexLock lock(&mu_);
+  const auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || written_[step].size() >= workers; };
+  const bool in_time = changed_.WaitUntil(&mu_, absl::Now() + kCheckpointTimeout, ready);
+  const bool all = written_[step].size() >= workers;
+  written_.erase(written_.begin(), written_.upper_bound(step));
+  if (all) return absl::OkStatus();
+  return in_time ? absl::CancelledError("the coordinator is going down")
+                 : absl::DeadlineExceededError("not every worker has written its file");
+}
+
 void Checkpoints::SaveLoop() {
   while (true) {
     int64_t step = 0;
@@ -179,6 +197,7 @@ absl::Status Checkpoints::SaveFrozen(CheckpointManifest* manifest) {
   WEIR_RETURN_IF_ERROR(CallServers([&](CheckpointService::Stub* stub, grpc::ClientContext* context, size_t server) {
     return stub->SaveShards(context, request, &saved[server]);
   }));
+  WEIR_RETURN_IF_ERROR(WaitUntilWritten(manifest->step()));
   for (SavedShards& of_server : saved) *manifest->add_servers() = std::move(of_server);
   manifest->set_saved_unix_seconds(absl::ToUnixSeconds(absl::Now()));
   WEIR_RETURN_IF_ERROR(FinishCheckpoint(options_.dir, *manifest, options_.job.checkpoint().keep()));
@@ -214,7 +233,7 @@ void Checkpoints::Write(int64_t step, const Parts& parts) {
   } else if (absl::IsFailedPrecondition(status)) {
     // A server was killed and came back: it has its rows, but not as they were then. The next one will do.
     spdlog::warn("{}", std::string(why(status).message()));
-  } else {
+  } else if (!absl::IsCancelled(status)) {
     options_.failed(why(status));
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,6 +48,9 @@ class Checkpoints {
   // INVALID_ARGUMENT: a rank that does not exist, a job without checkpoints. A repeated request replaces the one before.
   void Save(const SaveCheckpointRequest& request, std::function<void(const absl::Status&)> finish);
 
+  // Answers ControlService.CheckpointWritten.
+  void Written(uint32_t rank, int64_t step);
+
   // Folder of the last checkpoint that became whole.
   std::string latest() const;
 
@@ -65,6 +69,7 @@ class Checkpoints {
   void Write(int64_t step, const Parts& parts);
   absl::StatusOr<CheckpointManifest> Freeze(int64_t step, const Parts& parts);
   absl::Status SaveFrozen(CheckpointManifest* manifest);
+  absl::Status WaitUntilWritten(int64_t step);
   // call(stub, context) for every server at once, again where it is UNAVAILABLE.
   using ServerCall = std::function<grpc::Status(CheckpointService::Stub* stub, grpc::ClientContext* context, size_t server)>;
   absl::Status CallServers(const ServerCall& call);
@@ -75,8 +80,9 @@ class Checkpoints {
   const CheckpointSchedule schedule_;
   mutable Mutex mu_;
   CondVar changed_;
-  std::map<int64_t, Parts> gathering_ ABSL_GUARDED_BY(mu_);  // by step
-  std::map<int64_t, bool> due_ ABSL_GUARDED_BY(mu_);         // answers, the last kAnswersMax
+  std::map<int64_t, Parts> gathering_ ABSL_GUARDED_BY(mu_);             // by step
+  std::map<int64_t, std::set<uint32_t>> written_ ABSL_GUARDED_BY(mu_);  // ranks by step
+  std::map<int64_t, bool> due_ ABSL_GUARDED_BY(mu_);                    // answers, the last kAnswersMax
   std::string latest_ ABSL_GUARDED_BY(mu_);
   int64_t latest_step_ = 0;  // of latest_; the object's thread alone uses it
   absl::Time last_due_ ABSL_GUARDED_BY(mu_);

@@ -75,6 +75,13 @@ class ControlServiceImpl final : public ControlService::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* CheckpointWritten(grpc::CallbackServerContext* context, const CheckpointWrittenRequest* request,
+                                              CheckpointWrittenReply*) override {
+    const absl::Status admitted = coordinator_->AdmitWorker(request->worker_rank());
+    if (admitted.ok()) checkpoints_->Written(request->worker_rank(), request->step());
+    return Answer(context, admitted);
+  }
+
   grpc::ServerUnaryReactor* ReportEvaluation(grpc::CallbackServerContext* context, const ReportEvaluationRequest* request,
                                              ReportEvaluationReply*) override {
     return Answer(context, coordinator_->ReportEvaluation(*request, absl::Now()));

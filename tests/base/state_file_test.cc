@@ -49,6 +49,17 @@ TEST(StateFileTest, GivesBackWhatWasWritten) {
   EXPECT_EQ(testing::ReadWholeFile(path).size(), info.bytes);
 }
 
+TEST(StateFileTest, InMemoryAreTheSameBytes) {
+  StateFileInfo info;
+  const std::string path = WriteTwo("f", &info);
+  std::string memory;
+  const auto writer = StateFileWriter::InMemory(&memory);
+  ASSERT_TRUE(writer->Add("a", "payload").ok());
+  ASSERT_TRUE(writer->Add("b/c", "").ok());
+  EXPECT_EQ((*writer->Finish()).checksum, info.checksum);
+  EXPECT_EQ(memory, testing::ReadWholeFile(path));
+}
+
 // Files of this version stay readable: these bytes never change.
 TEST(StateFileTest, BytesAreGolden) {
   StateFileInfo info;

@@ -83,8 +83,8 @@ TEST(StateVisitorTest, OneWorkerGetsBackWhatItSaved) {
   EXPECT_THAT(thing.any, ElementsAre(1, 2, 3));
   EXPECT_THAT(thing.residual, ElementsAre(7, 0));
   EXPECT_TRUE(std::signbit(thing.residual[1]));
-  EXPECT_THAT(thing.rows.keys, ElementsAre(7, 9));  // by key
-  EXPECT_THAT(thing.rows.values, ElementsAre(3, 4, 1, 2));
+  EXPECT_THAT(thing.rows.keys, ElementsAre(9, 7));
+  EXPECT_THAT(thing.rows.values, ElementsAre(1, 2, 3, 4));
 }
 
 TEST(StateVisitorTest, ResidualsOfManyWorkersGoToFew) {

@@ -64,6 +64,7 @@ class FakeControl final : public ControlClient {
   const std::string& resume_dir() const override { return none_; }
   absl::StatusOr<bool> CheckpointDue(int64_t) override { return false; }
   absl::Status SaveCheckpoint(SaveCheckpointRequest) override { return absl::UnimplementedError("not here"); }
+  absl::Status CheckpointWritten(int64_t) override { return absl::UnimplementedError("not here"); }
   absl::Status Barrier(absl::string_view, absl::Duration) override { return absl::OkStatus(); }
   absl::Status ReportEvaluation(absl::Span<const float>, absl::Span<const uint8_t>) override { return absl::OkStatus(); }
   absl::Status Leave(LeaveRequest) override { return absl::OkStatus(); }

@@ -82,6 +82,7 @@ class CheckpointsTest : public ::testing::Test {
     if (rank < 2) std::ofstream(UnfinishedCheckpoint(dir_, step) + "/" + WorkerFileName(rank)) << "abcd";
     auto answer = std::make_shared<std::promise<absl::Status>>();
     checkpoints_->Save(request, [answer](const absl::Status& status) { answer->set_value(status); });
+    checkpoints_->Written(rank, step);
     return answer->get_future();
   }
 
@@ -131,6 +132,25 @@ TEST_F(CheckpointsTest, WorkersGoOnBeforeItIsSavedAndTheJobEndsWhenItCannotBe) {
   Save(0, 7, false);
   EXPECT_EQ(Save(1, 7, false).get(), absl::OkStatus());
   EXPECT_THAT(std::string(failed_.get_future().get().message()), HasSubstr("No space left"));
+}
+
+TEST_F(CheckpointsTest, ItIsWholeWhenEveryWorkerHasWrittenItsFile) {
+  ASSERT_EQ(BeginCheckpoint(dir_, 7), absl::OkStatus());
+  const auto save = [this](uint32_t rank) {
+    SaveCheckpointRequest request;
+    request.set_worker_rank(rank);
+    request.set_step(7);
+    request.set_last(true);
+    auto answer = std::make_shared<std::promise<absl::Status>>();
+    checkpoints_->Save(request, [answer](const absl::Status& status) { answer->set_value(status); });
+    return answer->get_future();
+  };
+  std::future<absl::Status> first = save(0), second = save(1);
+  checkpoints_->Written(1, 7);
+  EXPECT_EQ(first.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  checkpoints_->Written(0, 7);
+  EXPECT_EQ(first.get(), absl::OkStatus());
+  EXPECT_EQ(second.get(), absl::OkStatus());
 }
 
 TEST_F(CheckpointsTest, OneThatAServerHasForgottenIsGivenUp) {
