@@ -1,7 +1,10 @@
 #include "server/checkpoint/shard_files.h"
 
+#include <atomic>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -138,6 +141,34 @@ TEST(ShardFilesTest, RowsAreSavedAsTheyWereWhenTheyWereFrozen) {
   const auto later = MakeServers({1, 8});
   ASSERT_EQ(RestoreShards(next, folder, *later[0]), absl::OkStatus());
   EXPECT_EQ(FingerprintOf(later), FingerprintOf(servers));
+}
+
+// For ThreadSanitizer, too: pushes and lookups on threads of their own, while one checkpoint after the other is written.
+TEST(ShardFilesTest, PushesAndLookupsGoOnMeanwhile) {
+  const auto servers = MakeServers({1, 8});
+  Train(servers, 500);
+  Table& table = servers[0]->at(0);
+  std::atomic<bool> ending{false};
+  std::thread reader([&] {
+    std::vector<Key> keys(300);
+    std::iota(keys.begin(), keys.end(), Key{0});
+    std::vector<float> rows(keys.size() * table.dim());
+    while (!ending) EXPECT_TRUE(table.Lookup(keys, absl::MakeSpan(rows)).ok());
+  });
+  for (Key round = 0; round < 10; ++round) {
+    const uint64_t fingerprint = FingerprintOf(servers);
+    FreezeShards(*servers[0]);
+    std::thread pusher([&] { Train(servers, 500 + 200 * round); });
+    const std::string path = testing::WriteFile("server-0", "");
+    CheckpointManifest manifest;
+    *manifest.add_servers() = SaveShards(*servers[0], path).value();
+    pusher.join();
+    const auto restored = MakeServers({1, 8});
+    ASSERT_EQ(RestoreShards(manifest, path.substr(0, path.rfind('/')), *restored[0]), absl::OkStatus());
+    EXPECT_EQ(FingerprintOf(restored), fingerprint) << round;
+  }
+  ending = true;
+  reader.join();
 }
 
 TEST(ShardFilesTest, AFullDiskIsNamed) {
