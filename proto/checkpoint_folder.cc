@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <system_error>
 
@@ -52,13 +53,18 @@ bool IsUnfinishedBefore(absl::string_view name, int64_t step) {
          unfinished < step;
 }
 
+void RemoveUnfinishedBefore(const std::string& dir, int64_t step) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(dir, ignored)) {
+    if (IsUnfinishedBefore(entry.path().filename().native(), step)) fs::remove_all(entry.path(), ignored);
+  }
+}
+
 void RemoveOldCheckpoints(const std::string& dir, int64_t step, uint32_t keep) {
   std::error_code ignored;
   std::vector<int64_t> steps = CheckpointSteps(dir);
   for (size_t i = 0; i + keep < steps.size(); ++i) fs::remove_all(Join(dir, CheckpointName(steps[i])), ignored);
-  for (const auto& entry : fs::directory_iterator(dir, ignored)) {
-    if (IsUnfinishedBefore(entry.path().filename().native(), step)) fs::remove_all(entry.path(), ignored);
-  }
+  RemoveUnfinishedBefore(dir, step);
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
@@ -108,11 +114,11 @@ std::string WorkerFileName(uint32_t rank) { return absl::StrCat("worker-", rank,
 absl::Status BeginCheckpoint(const std::string& dir, int64_t step) {
   const std::string folder = UnfinishedCheckpoint(dir, step);
   std::error_code error;
-  fs::remove_all(folder, error);
-  if (error) return FolderError("remove", folder, error);
   fs::create_directories(folder, error);
   return error ? FolderError("make", folder, error) : absl::OkStatus();
 }
+
+void RemoveUnfinishedCheckpoints(const std::string& dir) { RemoveUnfinishedBefore(dir, std::numeric_limits<int64_t>::max()); }
 
 absl::Status FinishCheckpoint(const std::string& dir, const CheckpointManifest& manifest, uint32_t keep) {
   const std::string unfinished = UnfinishedCheckpoint(dir, manifest.step());

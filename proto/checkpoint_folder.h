@@ -26,8 +26,10 @@ std::string UnfinishedCheckpoint(absl::string_view dir, int64_t step);
 std::string ServerFileName(uint32_t index);
 std::string WorkerFileName(uint32_t rank);
 
-// Makes the unfinished folder, empty. What an earlier try left is removed.
+// Makes the unfinished folder where it is missing: whoever writes into it calls it first.
 absl::Status BeginCheckpoint(const std::string& dir, int64_t step);
+// Removes what earlier lives of the job have left unfinished. Before anybody begins.
+void RemoveUnfinishedCheckpoints(const std::string& dir);
 // Writes the manifest into the unfinished folder, gives it its name, and lets `latest` name it: each whole or not at all. Then all but the
 // `keep` newest checkpoints go, and earlier ones that were left unfinished. Errors name the path; what was there before stays.
 absl::Status FinishCheckpoint(const std::string& dir, const CheckpointManifest& manifest, uint32_t keep);

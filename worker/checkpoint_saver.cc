@@ -38,11 +38,8 @@ class FolderSaver final : public CheckpointSaver {
     SaveCheckpointRequest request;
     WEIR_RETURN_IF_ERROR(Collect(visit, &bytes, request.mutable_file()));
     bytes_before_ = bytes.size();
-    // One makes the folder, before anybody writes into it.
     const std::string& dir = control_->checkpoint_dir();
-    if (control_->index() == 0) WEIR_RETURN_IF_ERROR(BeginCheckpoint(dir, moment.step));
-    WEIR_RETURN_IF_ERROR(
-        control_->Barrier(absl::StrCat("checkpoint ", moment.step), absl::Seconds(control_->job().cluster().call_timeout_seconds())));
+    WEIR_RETURN_IF_ERROR(BeginCheckpoint(dir, moment.step));
     const std::string path = absl::StrCat(UnfinishedCheckpoint(dir, moment.step), "/", request.file().name());
     writing_ = std::thread([this, step = moment.step, path, bytes = std::move(bytes)] { Write(step, path, bytes); });
     request.set_step(moment.step);

@@ -88,6 +88,7 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   WEIR_ASSIGN_OR_RETURN(options.job, ReadJobFile(flags.job, {}));
   options.job_hash = JobHash(options.job);
   if (options.job.checkpoint().has_every()) options.checkpoint_dir = CheckpointDir(options.job, flags.run_dir);
+  if (!options.checkpoint_dir.empty()) RemoveUnfinishedCheckpoints(options.checkpoint_dir);
   CheckpointManifest from;
   if (!flags.resume.empty()) {
     WEIR_ASSIGN_OR_RETURN(from, ReadManifest(flags.resume));

@@ -139,15 +139,22 @@ std::vector<std::pair<std::string, double>> Curves(const MetricsLine& line) {
   return curves;
 }
 
-// The lines of metrics.jsonl that are about at most so many steps. A line that a dying process left half written is none.
-std::string LinesOfSteps(const std::string& path, int64_t steps) {
+// Opens metrics.jsonl behind its last line about at most so many steps; later lines, and one that a dying process left half written, are
+// cut off. What stays is not written again: it cannot get lost.
+absl::StatusOr<std::unique_ptr<OutputFile>> ContinueMetrics(const std::string& path, int64_t steps) {
   std::ifstream file(path);
-  std::string kept, line;
-  while (std::getline(file, line)) {
+  if (!file) return OutputFile::Create(path);
+  uint64_t kept_bytes = 0;
+  std::string line;
+  while (std::getline(file, line) && !file.eof()) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.value("steps", steps + 1) <= steps) absl::StrAppend(&kept, line, "\n");
+    if (!json.is_object() || json.value("steps", steps + 1) > steps) break;
+    kept_bytes += line.size() + 1;
   }
-  return kept;
+  std::error_code error;
+  std::filesystem::resize_file(path, kept_bytes, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot cut ", path));
+  return OutputFile::Continue(path);
 }
 
 }  // namespace
@@ -159,9 +166,9 @@ absl::StatusOr<std::unique_ptr<RunRecorder>> RunRecorder::Create(const std::stri
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make run folder ", dir));
   std::filesystem::remove(dir + "/result.json", error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot remove result.json of an earlier run from ", dir));
-  const std::string kept = steps_before.has_value() ? LinesOfSteps(dir + "/metrics.jsonl", *steps_before) : "";
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> metrics, OutputFile::Create(dir + "/metrics.jsonl"));
-  WEIR_RETURN_IF_ERROR(metrics->Write(kept));
+  const std::string metrics_path = dir + "/metrics.jsonl";
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> metrics,
+                        steps_before.has_value() ? ContinueMetrics(metrics_path, *steps_before) : OutputFile::Create(metrics_path));
   const auto earlier = steps_before.has_value() ? TensorBoardWriter::Earlier::kKeep : TensorBoardWriter::Earlier::kRemove;
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TensorBoardWriter> tensorboard, TensorBoardWriter::Create(dir + "/tensorboard", now, earlier));
   return std::unique_ptr<RunRecorder>(new RunRecorder(dir, std::move(metrics), std::move(tensorboard)));

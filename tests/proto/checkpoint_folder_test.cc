@@ -81,11 +81,19 @@ TEST_F(CheckpointFolderTest, WhatIsUnfinishedIsNoCheckpoint) {
   EXPECT_FALSE(fs::exists(UnfinishedCheckpoint(dir_, 20)));
 }
 
-TEST_F(CheckpointFolderTest, ATryLeftBehindIsReplaced) {
+TEST_F(CheckpointFolderTest, WhoBeginsLaterLeavesWhatIsThere) {
   ASSERT_EQ(BeginCheckpoint(dir_, 20), absl::OkStatus());
-  std::ofstream(UnfinishedCheckpoint(dir_, 20) + "/server-7.state") << "old";
+  std::ofstream(UnfinishedCheckpoint(dir_, 20) + "/server-7.state") << "another's";
   ASSERT_EQ(BeginCheckpoint(dir_, 20), absl::OkStatus());
-  EXPECT_TRUE(fs::is_empty(UnfinishedCheckpoint(dir_, 20)));
+  EXPECT_FALSE(fs::is_empty(UnfinishedCheckpoint(dir_, 20)));
+}
+
+TEST_F(CheckpointFolderTest, WhatAnEarlierLifeLeftUnfinishedGoes) {
+  Save(10);
+  ASSERT_EQ(BeginCheckpoint(dir_, 20), absl::OkStatus());
+  RemoveUnfinishedCheckpoints(dir_);
+  EXPECT_FALSE(fs::exists(UnfinishedCheckpoint(dir_, 20)));
+  EXPECT_THAT(CheckpointSteps(dir_), ElementsAre(10));
 }
 
 TEST_F(CheckpointFolderTest, FilesThatAreCutOrMissingAreNamed) {

@@ -1,6 +1,7 @@
 #include "server/coordinator/run_recorder.h"
 
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
@@ -118,6 +119,34 @@ TEST(RunRecorderTest, ResultWithoutHeldOutRowsHasNoQuality) {
   }
   EXPECT_EQ(result["evaluation_samples"], 0);
   EXPECT_EQ(result["samples_per_second"], 0.0);
+}
+
+TEST(RunRecorderTest, ARunThatGoesOnKeepsWhatWasBefore) {
+  const std::string dir = ::testing::TempDir() + "/resumed";
+  std::filesystem::remove_all(dir);
+  MetricsLine line = SomeLine();
+  const auto steps = [&dir] {
+    std::vector<int64_t> found;
+    std::istringstream lines(testing::ReadWholeFile(dir + "/metrics.jsonl"));
+    for (std::string text; std::getline(lines, text);) found.push_back(Json::parse(text)["steps"]);
+    return found;
+  };
+  {
+    const auto first = RunRecorder::Create(dir, kNow, 5);
+    ASSERT_TRUE(first.ok()) << "nothing was there yet: " << first.status();
+    for (line.steps = 2; line.steps <= 8; line.steps += 2) ASSERT_TRUE((*first)->Append(line, kNow).ok());
+  }
+  std::ofstream(dir + "/metrics.jsonl", std::ios::app) << R"({"steps": 10, "half)";
+  {
+    const auto again = RunRecorder::Create(dir, kNow, 100);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(steps(), (std::vector<int64_t>{2, 4, 6, 8}));
+  }
+  const auto back = RunRecorder::Create(dir, kNow + absl::Seconds(1), 5);
+  ASSERT_TRUE(back.ok()) << back.status();
+  line.steps = 6;
+  ASSERT_TRUE((*back)->Append(line, kNow).ok());
+  EXPECT_EQ(steps(), (std::vector<int64_t>{2, 4, 6}));
 }
 
 TEST(RunRecorderTest, ResultOfAnEarlierRunDoesNotStay) {
