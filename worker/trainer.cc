@@ -55,6 +55,8 @@ void Trainer::VisitState(StateVisitor* state) {
   };
   state->Number("step", &next_step_);
   trained_step_ = next_step_ - 1;
+  // The checkpoint before this step is there.
+  if (state->restoring()) asked_step_ = next_step_;
   visit("clock", &clock_);
   visit("progress", parts_.progress);
   visit("model", parts_.model);

@@ -13,6 +13,9 @@
 namespace weir::tools {
 namespace {
 
+// From a step to the news of it here: a worker's heartbeat, and a look at the coordinator's status.
+constexpr absl::Duration kNewsDelay = absl::Milliseconds(450);
+
 // The first line: the log's end follows it.
 std::string Headline(const absl::Status& status) { return std::string(*absl::StrSplit(status.message(), absl::MaxSplits(';', 1)).begin()); }
 
@@ -43,7 +46,10 @@ absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* si
   const auto watch = [&](const StatusReply& status) {
     on_status(status);
     samples_seen = status.samples();
-    if (died == absl::InfinitePast() || status.samples() <= samples_before) return;
+    if (died == absl::InfinitePast()) return;
+    // What was trained before the death is told of after it, too.
+    if (absl::Now() - died < kNewsDelay) samples_before = std::max(samples_before, status.samples());
+    if (status.samples() <= samples_before) return;
     std::fprintf(stderr, "\ngoes on: the first new step is done %.1f s after the death\n", absl::ToDoubleSeconds(absl::Now() - died));
     died = absl::InfinitePast();
   };
