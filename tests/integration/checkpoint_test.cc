@@ -41,6 +41,7 @@ class CheckpointTest : public ::testing::Test {
     return RunningCommand(command).Wait();
   }
   static Json ResultOf(const std::string& name) { return Json::parse(ReadFile(runner_->RunDir(name) + "/result.json")); }
+  static bool Done(const std::string& name) { return std::filesystem::exists(runner_->RunDir(name) + "/result.json"); }
   static std::string Checkpoints(const std::string& name) { return runner_->RunDir(name) + "/checkpoints"; }
   // Of the latest checkpoint; 0: none.
   static int64_t LatestStep(const std::string& name) {
@@ -142,18 +143,19 @@ TEST_F(CheckpointTest, WorkersThatTakeRangesAsTheyComeTrainEveryRowOnce) {
 // Twenty times in one run, at random points, whoever it is.
 TEST_F(CheckpointTest, KilledProcessesChangeNothing) {
   constexpr int kKills = 20;
-  const Sets sets = {"training.deterministic=true", "checkpoint.every=4", "compression.push.method=dct", "compression.dense.method=dct",
-                     "checkpoint.restarts=1000"};
+  const Sets sets = {"training.deterministic=true",  "checkpoint.every=4",       "compression.push.method=dct",
+                     "compression.dense.method=dct", "checkpoint.restarts=1000", "training.epochs=3"};
   const Json undisturbed = runner_->Train("kill-none", "rows.tsv", sets);
   RunningCommand job(runner_->LaunchCommand("kill-many", "rows.tsv", sets));
   std::mt19937 random(7);
   const std::vector<std::string> roles = {"weir-server", "weir-worker", "weir-coordinator"};
-  for (int killed = 0; killed < kKills;) {
-    // Later than the last death, and before the end.
-    const int64_t target = std::max<int64_t>(LatestStep("kill-many") + 1, (killed + 1) * 6);  // of 157 steps
+  int killed = 0;
+  while (killed < kKills && !Done("kill-many")) {
+    // Later than the last death, and spread over the 471 steps.
+    const int64_t target = std::max<int64_t>(LatestStep("kill-many") + 1, (killed + 1) * 18);
     const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (LatestStep("kill-many") < target && absl::Now() < deadline) std::this_thread::yield();
-    ASSERT_GE(LatestStep("kill-many"), target) << job.Wait().output;
+    while (LatestStep("kill-many") < target && !Done("kill-many") && absl::Now() < deadline) std::this_thread::yield();
+    ASSERT_LT(absl::Now(), deadline) << job.Wait().output;
     const absl::Time moment = absl::Now() + absl::Microseconds(random() % 30000);
     while (absl::Now() < moment) std::this_thread::yield();
     const std::string& role = roles[random() % roles.size()];
@@ -162,6 +164,7 @@ TEST_F(CheckpointTest, KilledProcessesChangeNothing) {
   }
   const CommandResult result = job.Wait();
   ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_GE(killed, 15) << "the job was done too early";
   EXPECT_TRUE(absl::StrContains(result.output, "was killed by signal 9")) << result.output;
   EXPECT_TRUE(absl::StrContains(result.output, "the first new step is done")) << result.output;
   const Json disturbed = ResultOf("kill-many");
@@ -174,8 +177,8 @@ TEST_F(CheckpointTest, KilledProcessesChangeNothing) {
 // A server comes back with what it has acknowledged: nobody goes back.
 TEST_F(CheckpointTest, KilledServersGoOnAlone) {
   constexpr int kKills = 10;
-  const Sets sets = {"training.deterministic=true", "checkpoint.every=30", "compression.push.method=dct", "compression.dense.method=dct",
-                     "checkpoint.restarts=1000"};
+  const Sets sets = {"training.deterministic=true",  "checkpoint.every=30",      "compression.push.method=dct",
+                     "compression.dense.method=dct", "checkpoint.restarts=1000", "training.epochs=3"};
   const Json undisturbed = runner_->Train("servers-none", "rows.tsv", sets);
   RunningCommand job(runner_->LaunchCommand("servers-many", "rows.tsv", sets));
   std::mt19937 random(11);
@@ -189,15 +192,14 @@ TEST_F(CheckpointTest, KilledServersGoOnAlone) {
   };
   int64_t before = 0;
   int killed = 0;
-  while (killed < kKills) {
+  while (killed < kKills && !Done("servers-many")) {
     const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (steps() <= before && absl::Now() < deadline) std::this_thread::yield();
+    while (steps() <= before && !Done("servers-many") && absl::Now() < deadline) std::this_thread::yield();
     before = steps();
     const absl::Time moment = absl::Now() + absl::Microseconds(random() % 20000);
     while (absl::Now() < moment) std::this_thread::yield();
     const pid_t victim = runner_->ProcessOf("weir-server", random() % 2);
-    if (victim == 0) break;  // the job is done
-    if (kill(victim, SIGKILL) == 0) ++killed;
+    if (victim != 0 && kill(victim, SIGKILL) == 0) ++killed;
   }
   const CommandResult result = job.Wait();
   ASSERT_EQ(result.exit_code, 0) << result.output;
