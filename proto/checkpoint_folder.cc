@@ -60,9 +60,11 @@ void RemoveUnfinishedBefore(const std::string& dir, int64_t step) {
   }
 }
 
+// Later steps than `step` are of a course that the job has given up by going back: they are not newer, and nobody counts them.
 void RemoveOldCheckpoints(const std::string& dir, int64_t step, uint32_t keep) {
   std::error_code ignored;
   std::vector<int64_t> steps = CheckpointSteps(dir);
+  steps.erase(std::upper_bound(steps.begin(), steps.end(), step), steps.end());
   for (size_t i = 0; i + keep < steps.size(); ++i) fs::remove_all(Join(dir, CheckpointName(steps[i])), ignored);
   RemoveUnfinishedBefore(dir, step);
 }

@@ -31,7 +31,8 @@ absl::Status BeginCheckpoint(const std::string& dir, int64_t step);
 // Removes what earlier lives of the job have left unfinished. Before anybody begins.
 void RemoveUnfinishedCheckpoints(const std::string& dir);
 // Writes the manifest into the unfinished folder, gives it its name, and lets `latest` name it: each whole or not at all. Then all but the
-// `keep` newest checkpoints go, and earlier ones that were left unfinished. Errors name the path; what was there before stays.
+// `keep` newest checkpoints up to this step go, and earlier ones that were left unfinished; later steps, which a job that went back has
+// given up, stay until it comes by again. Errors name the path; what was there before stays.
 absl::Status FinishCheckpoint(const std::string& dir, const CheckpointManifest& manifest, uint32_t keep);
 
 // Steps of the checkpoints of a folder, increasing; empty when there is none.

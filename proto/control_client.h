@@ -58,7 +58,7 @@ class ControlClient {
   virtual const std::string& checkpoint_dir() const = 0;
   virtual const std::string& resume_dir() const = 0;
   virtual absl::StatusOr<bool> CheckpointDue(int64_t step) = 0;
-  // Fills worker_rank. Waits until all of the checkpoint is saved, at most kCheckpointTimeout.
+  // Fills worker_rank. Waits until the worker may go on, at most kCheckpointTimeout.
   virtual absl::Status SaveCheckpoint(SaveCheckpointRequest request) = 0;
   virtual absl::Status CheckpointWritten(int64_t step) = 0;
   virtual absl::Status ReportEvaluation(absl::Span<const float> scores, absl::Span<const uint8_t> labels) = 0;

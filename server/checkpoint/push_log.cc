@@ -176,7 +176,7 @@ absl::Status PushLog::Begin(int64_t step) {
 absl::Status PushLog::Rotate(int64_t step, int64_t last_whole) {
   MutexLock lock(&mu_);
   const std::vector<int64_t> files = Files();
-  // A server that came back during a checkpoint saves it again.
+  // The coordinator asks again where the answer was lost.
   if (!files.empty() && files.back() == step) return absl::OkStatus();
   for (const int64_t first : files) {
     std::error_code ignored;

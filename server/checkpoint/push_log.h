@@ -35,8 +35,7 @@ class PushLog final : public PushRecorder {
 
   // Removes all files of this server, and starts the one whose first step is `step`.
   absl::Status Begin(int64_t step);
-  //  // A checkpoint before `step` begins: goes on in a new file. Files that a checkpoint before `last_whole` has made superfluous are
-  //  removed.
+  // A checkpoint before `step` begins: goes on in a new file. Files whose pushes are all in the checkpoint before `last_whole` are removed.
   absl::Status Rotate(int64_t step, int64_t last_whole);
   // Gives `accept` every record of the files whose first step is at least `step`, in order; then goes on behind the last one. What a write
   // that was cut off has left at the end of the last file is removed. DATA_LOSS, naming file and byte: anything else that is damaged.

@@ -1,5 +1,5 @@
 // What a server's table pays while a checkpoint of it is being written: steps of one batch, lookup and update, alternately undisturbed and
-// beside the thread that writes what was frozen before the step (2 million rows of 16 weights under rowwise Adagrad, 168 MB). 53,248 keys a
+// beside the thread that writes what was frozen before the step (2 million rows of 16 weights under rowwise Adagrad, 152 MB). 53,248 keys a
 // step as in growth_bench. Wall time. Counters: milliseconds of a step alone (alone) and of one meanwhile (meanwhile), the second over the
 // first (slower), milliseconds to freeze (freeze), and megabytes a second that were written (MB/s).
 //

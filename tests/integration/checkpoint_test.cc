@@ -226,6 +226,24 @@ TEST_F(CheckpointTest, ADamagedFileIsNamedAndTheCheckpointBeforeItStays) {
   EXPECT_EQ(earlier.exit_code, 0) << earlier.output;
 }
 
+// What a later course of the job had saved before it went back is not where it goes on.
+TEST_F(CheckpointTest, AJobThatWentBackGoesOnFromThere) {
+  runner_->Train("back", "rows.tsv", With({"training.steps_max=60"}));
+  std::vector<std::string> command =
+      runner_->LaunchCommand("back", "rows.tsv", {"training.deterministic=true", "checkpoint.every=100000", "training.epochs=3"});
+  const std::string folder = Checkpoints("back") + "/step-20";
+  command.insert(command.end(), {"--resume", "--checkpoint", folder});
+  RunningCommand job(command);
+  pid_t victim = 0;
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (victim == 0 && absl::Now() < deadline) victim = runner_->ProcessOf("weir-worker", 0);
+  ASSERT_EQ(kill(victim, SIGKILL), 0);
+  const CommandResult result = job.Wait();
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_TRUE(absl::StrContains(result.output, absl::StrCat("all start again from ", folder))) << result.output;
+  EXPECT_EQ(ResultOf("back")["samples"], 60000);
+}
+
 TEST_F(CheckpointTest, AFolderThatCannotBeWrittenEndsTheJobWithItsName) {
   WriteFile(runner_->dir() + "/no-folder", "a file");
   const CommandResult result =

@@ -72,6 +72,14 @@ TEST_F(CheckpointFolderTest, OnlyTheNewestAreKept) {
   EXPECT_THAT(CheckpointSteps(dir_), ElementsAre(30, 100));
 }
 
+TEST_F(CheckpointFolderTest, AJobThatWentBackKeepsWhatItSaves) {
+  Save(40, 1);
+  Save(60, 2);
+  Save(50, 1);
+  EXPECT_EQ(LatestCheckpoint(dir_).value(), dir_ + "/step-50");
+  EXPECT_THAT(CheckpointSteps(dir_), ElementsAre(50, 60));
+}
+
 TEST_F(CheckpointFolderTest, WhatIsUnfinishedIsNoCheckpoint) {
   Save(10);
   ASSERT_EQ(BeginCheckpoint(dir_, 20), absl::OkStatus());

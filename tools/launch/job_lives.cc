@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "proto/checkpoint_folder.h"
 
 namespace weir::tools {
@@ -19,27 +20,36 @@ constexpr absl::Duration kNewsDelay = absl::Milliseconds(450);
 // The first line: the log's end follows it.
 std::string Headline(const absl::Status& status) { return std::string(*absl::StrSplit(status.message(), absl::MaxSplits(';', 1)).begin()); }
 
-// Where the next life begins.
+// Where a life begins.
 struct Beginning {
-  std::string dir;  // empty: without a checkpoint
-  int64_t step = 0;
+  std::string dir;       // empty: without a checkpoint
   uint64_t samples = 0;  // trained before
 };
 
-absl::StatusOr<Beginning> LatestBeginning(const std::string& dir) {
-  Beginning beginning;
+absl::StatusOr<Beginning> BeginningAt(const std::string& folder) {
+  WEIR_ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadManifest(folder));
+  return Beginning{folder, manifest.samples()};
+}
+
+// The latest checkpoint that this launch has saved; before it has saved one, `first`, where it began. An earlier launch may have left later
+// steps, which whoever began before them has given up.
+absl::StatusOr<Beginning> NextBeginning(const std::string& dir, const std::string& first, int64_t began_unix_seconds) {
   const absl::StatusOr<std::string> latest = LatestCheckpoint(dir);
-  if (absl::IsNotFound(latest.status())) return beginning;
-  if (!latest.ok()) return latest.status();
-  const absl::StatusOr<CheckpointManifest> manifest = ReadManifest(*latest);
-  if (!manifest.ok()) return manifest.status();
-  return Beginning{*latest, manifest->step(), manifest->samples()};
+  if (latest.ok()) {
+    WEIR_ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadManifest(*latest));
+    if (manifest.saved_unix_seconds() >= began_unix_seconds) return Beginning{*latest, manifest.samples()};
+  } else if (!absl::IsNotFound(latest.status())) {
+    return latest.status();
+  }
+  return first.empty() ? Beginning() : BeginningAt(first);
 }
 
 }  // namespace
 
 absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* signals,
                          const std::function<void(const StatusReply&)>& on_status) {
+  const std::string first = options.resume_dir;
+  const int64_t began = absl::ToUnixSeconds(absl::Now());
   absl::Time died = absl::InfinitePast();  // nobody has since the last new step
   uint64_t samples_before = 0, samples_seen = 0;
   uint32_t restarts = 0;  // of all processes, or of a server
@@ -66,7 +76,7 @@ absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* si
     if (status.ok() || !cluster.killed() || restarts >= job.checkpoint().restarts()) return status;
     ++restarts;
     if (died == absl::InfinitePast()) died = absl::Now();
-    const absl::StatusOr<Beginning> beginning = LatestBeginning(CheckpointDir(job, options.run_dir));
+    const absl::StatusOr<Beginning> beginning = NextBeginning(CheckpointDir(job, options.run_dir), first, began);
     if (!beginning.ok()) {
       return absl::Status(status.code(), absl::StrCat(status.message(), "\nand the job cannot go on: ", beginning.status().message()));
     }
