@@ -8,7 +8,7 @@
 namespace weir {
 
 // Processes of one job speak the same version; Register refuses others.
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 5;
 
 // A call's payload is split so that neither request nor reply is expected to pass this. About 1 MiB is where gRPC is fastest.
 inline constexpr size_t kCallBytesTarget = size_t{1} << 20;

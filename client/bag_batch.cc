@@ -6,7 +6,7 @@
 
 namespace weir::client {
 
-BagRouter::BagRouter(ShardMap map, absl::Span<const TableInfo> tables, uint32_t dim)
+BagRouter::BagRouter(const ShardMap& map, absl::Span<const TableInfo> tables, uint32_t dim)
     : router_(map), tables_(tables), dim_(dim), batch_of_table_(tables.size(), 0) {}
 
 absl::Status BagRouter::Check(uint32_t samples, uint32_t index, const FeatureKeys& feature) const {

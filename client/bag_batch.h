@@ -41,7 +41,7 @@ enum class KeysSent {
 class BagRouter {
  public:
   // Tables it may be asked for, all `dim` wide; the caller keeps them.
-  BagRouter(ShardMap map, absl::Span<const TableInfo> tables, uint32_t dim);
+  BagRouter(const ShardMap& map, absl::Span<const TableInfo> tables, uint32_t dim);
 
   // Replaces `out`, whose memory is reused. INVALID_ARGUMENT, naming the feature: an unknown table or one of another width, a number of
   // keys or ends that does not go with `samples`, ends that decrease.

@@ -105,6 +105,10 @@ class EmbeddingBags {
     return absl::UnimplementedError("only rows can be probed, and sample scope has none");
   }
 
+  // The client's servers are others from now on, or own other shards. What is held back stays; rows that the worker holds are given up.
+  // REQUIRES: no lookup and no push is under way.
+  virtual void FollowServers() = 0;
+
   // What is remembered from step to step (base/state_visitor.h). In change scope the worker gives up the rows that it holds, so that a job
   // that goes on and one that is restored ask for the same. REQUIRES: no lookup and no push is under way.
   virtual void VisitState(StateVisitor* state) { static_cast<void>(state); }

@@ -4,8 +4,16 @@
 
 namespace weir::client {
 
-HeldTables::HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max)
-    : servers_(servers), dim_(dim), rows_max_(rows_max), owned_(size_t{tables} * servers) {}
+HeldTables::HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max, uint32_t generation)
+    : servers_(servers), dim_(dim), rows_max_(rows_max), owned_(size_t{tables} * servers) {
+  for (Owned& owned : owned_) owned.generation = generation;
+}
+
+uint32_t HeldTables::latest_generation() const {
+  uint32_t latest = 0;
+  for (const Owned& owned : owned_) latest = std::max(latest, owned.generation);
+  return latest;
+}
 
 void HeldTables::BeginAnew() {
   for (Owned& owned : owned_) BeginAnew(&owned);

@@ -38,8 +38,12 @@ struct HeldTableBatch {
 class HeldTables {
  public:
   // At most rows_max rows of each table are kept for each server; when a batch would make them more, those of that table and server are all
-  // given up and numbered anew: nothing is lost by it, since what the server sends is always against what is held.
-  HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max);
+  // given up and numbered anew: nothing is lost by it, since what the server sends is always against what is held. Numbering begins with
+  // `generation`, which the servers must not have seen from this worker yet.
+  HeldTables(uint32_t tables, uint32_t servers, uint32_t dim, uint64_t rows_max, uint32_t generation = 1);
+
+  // Of all tables and servers.
+  uint32_t latest_generation() const;
 
   // Gives up all rows, of every table: what is looked up next is numbered anew.
   void BeginAnew();

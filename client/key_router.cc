@@ -15,10 +15,8 @@ constexpr uint32_t kSpreadBitsMax = 16;  // the starts of more ranges than that 
 
 }  // namespace
 
-KeyRouter::KeyRouter(ShardMap map) : map_(map), server_of_shard_(map.shard_count) {
-  for (uint32_t shard = 0; shard < map.shard_count; ++shard) {
-    server_of_shard_[shard] = ServerOfShard(shard, map.shard_count, map.server_count);
-  }
+KeyRouter::KeyRouter(const ShardMap& map) : servers_(ServersOf(map)), server_of_shard_(map.shard_count()) {
+  for (uint32_t shard = 0; shard < map.shard_count(); ++shard) server_of_shard_[shard] = OwnerOf(map, shard);
 }
 
 void KeyRouter::FindDistinct(uint32_t table, absl::Span<const Key> keys, std::vector<uint32_t>* id_of) {
@@ -32,7 +30,7 @@ void KeyRouter::FindDistinct(uint32_t table, absl::Span<const Key> keys, std::ve
     const uint64_t hash = Mix64(table, keys[i]);
     ids[i] = index_.Number(keys[i], hash);
     if (ids[i] < entries_.size()) continue;
-    entries_.push_back({keys[i], ids[i], server_of_shard_[static_cast<uint32_t>(hash % map_.shard_count)]});
+    entries_.push_back({keys[i], ids[i], server_of_shard_[static_cast<uint32_t>(hash % shard_count())]});
   }
 }
 
@@ -61,12 +59,12 @@ void KeyRouter::SortEntriesByKey() {
 
 void KeyRouter::SortEntries(std::vector<uint32_t>* server_ends) {
   SortEntriesByKey();
-  server_ends->assign(map_.server_count, 0);
-  if (map_.server_count == 1) {
+  server_ends->assign(servers_, 0);
+  if (servers_ == 1) {
     server_ends->front() = static_cast<uint32_t>(entries_.size());
     return;
   }
-  counts_.assign(map_.server_count, 0);
+  counts_.assign(servers_, 0);
   for (const Entry& entry : entries_) ++counts_[entry.server];
   uint32_t start = 0;
   for (uint32_t& count : counts_) start += std::exchange(count, start);
@@ -92,8 +90,8 @@ void KeyRouter::RouteUnique(uint32_t table, absl::Span<const Key> keys, RoutedKe
 void KeyRouter::RouteAll(uint32_t table, absl::Span<const Key> keys, RoutedKeys* out) {
   out->keys.resize(keys.size());
   out->slot_of.resize(keys.size());
-  counts_.assign(map_.server_count, 0);
-  const ShardDivider divider(map_.shard_count);
+  counts_.assign(servers_, 0);
+  const ShardDivider divider(shard_count());
   for (size_t i = 0; i < keys.size(); ++i) {
     const uint32_t server = server_of_shard_[divider.ShardOf(Mix64(table, keys[i]))];
     out->slot_of[i] = server;

@@ -8,16 +8,9 @@
 #include "absl/types/span.h"
 #include "base/key.h"
 #include "base/key_index.h"
+#include "proto/shard_map.h"
 
 namespace weir::client {
-
-// Who owns which key. The same in every process of a job.
-struct ShardMap {
-  uint32_t shard_count = 1;
-  uint32_t server_count = 1;
-
-  uint32_t ServerOf(uint32_t table, Key key) const { return ServerOfShard(ShardOfKey(table, key, shard_count), shard_count, server_count); }
-};
 
 // Keys of one table in slots. Slots are grouped by server: server s owns slots [server_ends[s - 1], server_ends[s]), from 0 for the first.
 struct RoutedKeys {
@@ -31,7 +24,7 @@ struct RoutedKeys {
 // Single-threaded: keeps its working memory between calls.
 class KeyRouter {
  public:
-  explicit KeyRouter(ShardMap map);
+  explicit KeyRouter(const ShardMap& map);
 
   // One slot for each distinct key, strictly increasing within a server. Linear in the number of keys where these lie evenly (hashes, dense
   // numbers): hashing finds the distinct ones, their first digits nearly order them. REQUIRES: fewer than 2^31 keys. Replaces `out`, whose
@@ -40,8 +33,6 @@ class KeyRouter {
 
   // One slot for each position: duplicates stay, in their order.
   void RouteAll(uint32_t table, absl::Span<const Key> keys, RoutedKeys* out);
-
-  const ShardMap& map() const { return map_; }
 
  private:
   struct Entry {
@@ -55,7 +46,9 @@ class KeyRouter {
   void SortEntries(std::vector<uint32_t>* server_ends);
   void SortEntriesByKey();
 
-  const ShardMap map_;
+  uint32_t shard_count() const { return static_cast<uint32_t>(server_of_shard_.size()); }
+
+  const uint32_t servers_;
   std::vector<uint32_t> server_of_shard_;
   KeyIndex index_;
   std::vector<Entry> entries_;  // by the index's numbers, then in order

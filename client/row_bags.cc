@@ -79,16 +79,11 @@ class RowPush : public BagsPush {
 
 class RowBags : public EmbeddingBags {
  public:
-  // `held`: what the worker keeps, where `policy` wants it; else null.
+  // `held_rows_max`: of each table on each server, where `policy` has rows held.
   RowBags(const ServerGroup* group, uint32_t dim, RowMethod method, LookupPolicy policy, std::unique_ptr<PushEncoder> encoder,
-          std::unique_ptr<HeldTables> held)
-      : group_(group),
-        dim_(dim),
-        method_(method),
-        policy_(std::move(policy)),
-        encoder_(std::move(encoder)),
-        held_(std::move(held)),
-        router_(group->shard_map(), group->tables(), dim) {
+          uint64_t held_rows_max)
+      : group_(group), dim_(dim), method_(method), policy_(std::move(policy)), encoder_(std::move(encoder)), held_rows_max_(held_rows_max) {
+    FollowServers();
     for (const TableInfo& table : group->tables()) {
       lookup_stats_.push_back({"lookup", table.name});
       push_stats_.push_back({"push", table.name});
@@ -101,6 +96,7 @@ class RowBags : public EmbeddingBags {
   void SetLookupDensityFactor(double factor) override { policy_.SetDensityFactor(factor); }
   void SetPushDensityFactor(double factor) override { encoder_->SetDensityFactor(factor); }
   absl::StatusOr<ProbedRows> Probe(const ProbeRequest& request) override;
+  void FollowServers() override;
   void VisitState(StateVisitor* state) override;
   std::vector<CodecStats> TakeStats() override;
 
@@ -117,8 +113,9 @@ class RowBags : public EmbeddingBags {
   const RowMethod method_;
   LookupPolicy policy_;
   const std::unique_ptr<PushEncoder> encoder_;
-  const std::unique_ptr<HeldTables> held_;
-  BagRouter router_;
+  const uint64_t held_rows_max_;
+  std::unique_ptr<HeldTables> held_;  // null: the policy has none held
+  std::unique_ptr<BagRouter> router_;
   // Since TakeStats: of each table, and of probes.
   std::vector<CodecStats> lookup_stats_, push_stats_;
   CodecStats probe_stats_ = {"lookup", "guard"};
@@ -175,6 +172,13 @@ absl::Status RowPush::Wait() {
   return ReportRefused(*bags_->group_, step_.step, calls_);
 }
 
+void RowBags::FollowServers() {
+  router_ = std::make_unique<BagRouter>(group_->shard_map(), group_->tables(), dim_);
+  if (!policy_.holds_rows()) return;
+  const uint32_t generation = held_ == nullptr ? 1 : held_->latest_generation() + 1;
+  held_ = std::make_unique<HeldTables>(group_->tables().size(), group_->size(), dim_, held_rows_max_, generation);
+}
+
 void RowBags::VisitState(StateVisitor* state) {
   {
     const StateVisitor::Scope scope(state, "lookup");
@@ -209,7 +213,7 @@ absl::StatusOr<std::unique_ptr<BagsLookup>> RowBags::StartLookup(int64_t step, L
     spare_.pop_back();
   }
   auto lookup = std::make_unique<RowLookup>(this, std::move(memory), step, purpose);
-  WEIR_RETURN_IF_ERROR(router_.Route(samples, features, method_.sent, &lookup->memory_->batch));
+  WEIR_RETURN_IF_ERROR(router_->Route(samples, features, method_.sent, &lookup->memory_->batch));
   lookup->memory_->held.clear();
   if (ForChanges(purpose)) {
     held_->Place([this](uint32_t table) { return policy_.holds_rows(table); }, &lookup->memory_->batch, &lookup->memory_->held);
@@ -336,12 +340,8 @@ absl::StatusOr<std::unique_ptr<EmbeddingBags>> CreateRowBags(const ServerGroup* 
   }
   WEIR_ASSIGN_OR_RETURN(LookupPolicy policy, LookupPolicy::Create(group->tables(), compression.lookup()));
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<PushEncoder> encoder, PushEncoder::Create(group->tables(), options.dim, compression.push()));
-  std::unique_ptr<HeldTables> held;
-  if (policy.holds_rows()) {
-    held = std::make_unique<HeldTables>(group->tables().size(), group->size(), options.dim, compression.lookup().cache_rows());
-  }
   std::unique_ptr<EmbeddingBags> bags = std::make_unique<RowBags>(group, options.dim, MethodFrom(compression, options.dim),
-                                                                  std::move(policy), std::move(encoder), std::move(held));
+                                                                  std::move(policy), std::move(encoder), compression.lookup().cache_rows());
   return bags;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,16 +71,15 @@ class SamplePush : public BagsPush {
 class SampleBags : public EmbeddingBags {
  public:
   SampleBags(const ServerGroup* group, uint32_t dim, const Compression::Lookup& lookup)
-      : group_(group),
-        dim_(dim),
-        sparsity_(lookup.sparsity()),
-        threshold_(lookup.threshold()),
-        entropy_(lookup.entropy()),
-        router_(group->shard_map(), group->tables(), dim) {}
+      : group_(group), dim_(dim), sparsity_(lookup.sparsity()), threshold_(lookup.threshold()), entropy_(lookup.entropy()) {
+    FollowServers();
+  }
 
   absl::StatusOr<std::unique_ptr<BagsLookup>> StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                           absl::Span<const FeatureKeys> features) override;
   absl::StatusOr<std::unique_ptr<BagsPush>> StartPush(BagsLookup* lookup, absl::Span<const float> gradient) override;
+
+  void FollowServers() override { router_ = std::make_unique<BagRouter>(group_->shard_map(), group_->tables(), dim_); }
 
   std::vector<CodecStats> TakeStats() override {
     std::vector<CodecStats> taken;
@@ -100,7 +100,7 @@ class SampleBags : public EmbeddingBags {
   const double sparsity_;
   const Compression::Threshold threshold_;
   const Compression::Entropy entropy_;  // of replies and pushes
-  BagRouter router_;
+  std::unique_ptr<BagRouter> router_;
   // Since TakeStats.
   CodecStats lookup_stats_ = {"lookup", "pooled"};
   CodecStats push_stats_ = {"push", "pooled"};
@@ -183,7 +183,7 @@ double SampleBags::BagBytes() const {
 absl::StatusOr<std::unique_ptr<BagsLookup>> SampleBags::StartLookup(int64_t step, LookupRequest::Purpose purpose, uint32_t samples,
                                                                     absl::Span<const FeatureKeys> features) {
   auto lookup = std::make_unique<SampleLookup>(this, step, purpose);
-  WEIR_RETURN_IF_ERROR(router_.Route(samples, features, KeysSent::kUnique, &lookup->batch_));
+  WEIR_RETURN_IF_ERROR(router_->Route(samples, features, KeysSent::kUnique, &lookup->batch_));
   const SampleSplit split = {group_->size(), BagBytes(), group_->options().call_bytes_target};
   WEIR_ASSIGN_OR_RETURN(lookup->parts_, SplitSamples(lookup->batch_, split));
   for (SamplePart& part : lookup->parts_) {

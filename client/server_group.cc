@@ -1,5 +1,6 @@
 #include "client/server_group.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <utility>
@@ -46,13 +47,30 @@ bool SameTables(const std::vector<TableInfo>& a, const std::vector<TableInfo>& b
 
 ServerGroup::ServerGroup(ClientOptions options) : options_(std::move(options)) {
   if (options_.incarnation == 0) options_.incarnation = RandomIncarnation();
-  for (size_t i = 0; i < options_.servers.size(); ++i) {
-    auto connection = std::make_unique<ServerConnection>();
-    connection->name = absl::StrCat("server ", i, " at ", options_.servers[i]);
-    connection->lookup = DataService::NewStub(OpenChannel(options_.servers[i], Edge::kLookup));
-    connection->push = DataService::NewStub(OpenChannel(options_.servers[i], Edge::kPush));
-    connections_.push_back(std::move(connection));
+  for (uint32_t i = 0; i < options_.servers.size(); ++i) Connect(i, options_.servers[i]);
+}
+
+void ServerGroup::Connect(uint32_t server, const std::string& address) {
+  auto connection = std::make_unique<ServerConnection>();
+  connection->name = absl::StrCat("server ", server, " at ", address);
+  connection->lookup = DataService::NewStub(OpenChannel(address, Edge::kLookup));
+  connection->push = DataService::NewStub(OpenChannel(address, Edge::kPush));
+  connections_.resize(std::max<size_t>(connections_.size(), server + 1));
+  connections_[server] = std::move(connection);
+}
+
+absl::Status ServerGroup::Follow(const ShardMap& map, const std::vector<std::string>& servers) {
+  WEIR_RETURN_IF_ERROR(CheckShardMap(map));
+  if (servers.size() != ServersOf(map)) {
+    return absl::InvalidArgumentError(absl::StrCat(servers.size(), " server addresses for a shard map (", ToString(map), ")"));
   }
+  const auto same = static_cast<uint32_t>(
+      std::mismatch(options_.servers.begin(), options_.servers.end(), servers.begin(), servers.end()).first - options_.servers.begin());
+  connections_.resize(same);
+  options_.servers = servers;
+  shard_map_ = map;
+  for (uint32_t server = same; server < servers.size(); ++server) Connect(server, servers[server]);
+  return DescribeFrom(same);
 }
 
 ServerGroup::~ServerGroup() = default;
@@ -64,13 +82,13 @@ absl::StatusOr<std::unique_ptr<ServerGroup>> ServerGroup::Connect(ClientOptions 
     return absl::InvalidArgumentError(absl::StrCat("a client needs 1 to ", kServersMax, " server addresses, not ", options.servers.size()));
   }
   std::unique_ptr<ServerGroup> group(new ServerGroup(std::move(options)));
-  WEIR_RETURN_IF_ERROR(group->DescribeAll());
+  WEIR_RETURN_IF_ERROR(group->DescribeFrom(0));
   return group;
 }
 
-absl::Status ServerGroup::DescribeAll() {
+absl::Status ServerGroup::DescribeFrom(uint32_t first) {
   DescribeCalls calls(this);
-  for (uint32_t server = 0; server < size(); ++server) calls.Start(server, DescribeRequest());
+  for (uint32_t server = first; server < size(); ++server) calls.Start(server, DescribeRequest());
   absl::Status status = calls.Wait();
   if (absl::IsDeadlineExceeded(status)) {
     // Describe itself waits for nothing, so the time went into connecting.
@@ -78,7 +96,7 @@ absl::Status ServerGroup::DescribeAll() {
                                                "; is it running, and is the address right?"));
   }
   WEIR_RETURN_IF_ERROR(status);
-  for (uint32_t server = 0; server < size(); ++server) WEIR_RETURN_IF_ERROR(CheckReply(server, calls.reply(server)));
+  for (uint32_t server = first; server < size(); ++server) WEIR_RETURN_IF_ERROR(CheckReply(server, calls.reply(server - first)));
   return absl::OkStatus();
 }
 
@@ -88,12 +106,12 @@ absl::Status ServerGroup::CheckReply(uint32_t server, const DescribeReply& reply
     return absl::FailedPreconditionError(absl::StrCat(name, ": speaks protocol version ", reply.protocol_version(), ", this client ",
                                                       kProtocolVersion, "; use the same release on both sides"));
   }
-  if (reply.server_count() != size() || reply.server_index() != server) {
-    return absl::FailedPreconditionError(absl::StrCat(name, ": is server ", reply.server_index(), " of ", reply.server_count(),
-                                                      ", expected ", server, " of ", size(), "; list all servers, in index order"));
+  if (const absl::Status status = CheckShardMap(reply.shard_map()); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
   }
-  if (reply.shard_count() < reply.server_count() || reply.shard_count() > kShardsMax) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": has ", reply.shard_count(), " shards, not ", size(), " to ", kShardsMax));
+  if (ServersOf(reply.shard_map()) != size() || reply.server_index() != server) {
+    return absl::FailedPreconditionError(absl::StrCat(name, ": is server ", reply.server_index(), " of ", ServersOf(reply.shard_map()),
+                                                      ", expected ", server, " of ", size(), "; list all servers, in index order"));
   }
   if (options_.job_hash == 0) options_.job_hash = reply.job_hash();
   if (reply.job_hash() != options_.job_hash) {
@@ -101,15 +119,16 @@ absl::Status ServerGroup::CheckReply(uint32_t server, const DescribeReply& reply
         "%s: runs another job (hash %016x, expected %016x); start it with the same job file", name, reply.job_hash(), options_.job_hash));
   }
   WEIR_ASSIGN_OR_RETURN(std::vector<TableInfo> tables, TablesFrom(reply, name));
-  if (server == 0) {
-    shard_map_ = {reply.shard_count(), reply.server_count()};
+  if (tables_.empty() && server == 0) {
+    shard_map_ = reply.shard_map();
     tables_ = std::move(tables);
     for (uint32_t table = 0; table < tables_.size(); ++table) {
       auto initializer = MakeRowInitializer(reply.tables(static_cast<int>(table)).initializer(), {reply.seed(), table});
       initializers_.push_back(initializer.ok() ? *std::move(initializer) : nullptr);
     }
-  } else if (reply.shard_count() != shard_map_.shard_count || !SameTables(tables, tables_)) {
-    return absl::FailedPreconditionError(absl::StrCat(name, ": its shards or tables differ from those of ", connections_[0]->name));
+  } else if (!SameShardMap(reply.shard_map(), shard_map_) || !SameTables(tables, tables_)) {
+    return absl::FailedPreconditionError(absl::StrCat(name, ": its tables, or its shard map (", ToString(reply.shard_map()),
+                                                      "), are not those of the others (", ToString(shard_map_), ")"));
   }
   return absl::OkStatus();
 }

@@ -13,17 +13,22 @@
 #include "client/key_router.h"
 #include "proto/data_service.pb.h"
 #include "proto/row_initializer.h"
+#include "proto/shard_map.h"
 
 namespace weir::client {
 
 struct ServerConnection;
 
-// Thread-safe. Outlives every PendingCalls made with it.
+// Thread-safe but for Follow. Outlives every PendingCalls made with it.
 class ServerGroup {
  public:
   // As Client::Connect.
   static absl::StatusOr<std::unique_ptr<ServerGroup>> Connect(ClientOptions options);
   ~ServerGroup();
+
+  // From now on the job's servers are these, and own what `map` says. Who stays keeps its connections. Errors as Connect's, and the group
+  // is unusable then. REQUIRES: no call is under way, and nobody else uses the group meanwhile.
+  absl::Status Follow(const ShardMap& map, const std::vector<std::string>& servers);
 
   uint32_t size() const { return static_cast<uint32_t>(connections_.size()); }
   // REQUIRES: server < size().
@@ -39,10 +44,12 @@ class ServerGroup {
 
  private:
   explicit ServerGroup(ClientOptions options);
-  absl::Status DescribeAll();
+  void Connect(uint32_t server, const std::string& address);
+  // Asks servers from this one on who they are.
+  absl::Status DescribeFrom(uint32_t first);
   absl::Status CheckReply(uint32_t server, const DescribeReply& reply);
 
-  ClientOptions options_;  // constant after Connect, as all below
+  ClientOptions options_;  // constant after Connect or Follow, as all below
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   ShardMap shard_map_;
   std::vector<TableInfo> tables_;

@@ -68,6 +68,7 @@ class GrpcControlClient final : public ControlClient {
   uint64_t job_hash() const override { return job_hash_; }
   const std::string& checkpoint_dir() const override { return checkpoint_dir_; }
   const std::string& resume_dir() const override { return resume_dir_; }
+  const ShardMap& shard_map() const override { return shard_map_; }
 
   void StartHeartbeats(absl::Duration period, std::function<WorkerProgress()> progress,
                        std::function<void(HeartbeatReply::Instruction, std::string)> instructed) override;
@@ -75,7 +76,8 @@ class GrpcControlClient final : public ControlClient {
   absl::StatusOr<std::vector<std::string>> GetValues(const std::vector<std::string>& keys, absl::Duration timeout) override;
   absl::StatusOr<NextRangeReply> NextRange(NextRangeRequest::Set set) override;
   absl::Status Barrier(absl::string_view name, absl::Duration timeout) override;
-  absl::StatusOr<bool> CheckpointDue(int64_t step) override;
+  absl::StatusOr<PauseDueReply> PauseDue(int64_t step) override;
+  absl::StatusOr<AwaitShardMapReply> AwaitShardMap(int64_t step) override;
   absl::Status SaveCheckpoint(SaveCheckpointRequest request) override;
   absl::Status CheckpointWritten(int64_t step) override;
   absl::Status ReportEvaluation(absl::Span<const float> scores, absl::Span<const uint8_t> labels) override;
@@ -113,6 +115,7 @@ class GrpcControlClient final : public ControlClient {
   uint64_t job_hash_ = 0;
   std::string checkpoint_dir_;
   std::string resume_dir_;
+  ShardMap shard_map_;
   absl::Duration stall_timeout_;
 
   // Numbered requests: the next number goes out only after the last was answered, so a failed call may be made again. The lock is held over
@@ -167,6 +170,7 @@ absl::Status GrpcControlClient::Register() {
   job_hash_ = reply.job_hash();
   checkpoint_dir_ = reply.checkpoint_dir();
   resume_dir_ = reply.resume_dir();
+  shard_map_ = reply.shard_map();
   if (!job_.ParseFromString(reply.job())) return absl::InternalError(absl::StrCat(peer_, " sent a job that cannot be parsed"));
   stall_timeout_ = absl::Seconds(job_.cluster().stall_timeout_seconds());
   return absl::OkStatus();
@@ -280,13 +284,22 @@ absl::StatusOr<NextRangeReply> GrpcControlClient::NextRange(NextRangeRequest::Se
   return reply;
 }
 
-absl::StatusOr<bool> GrpcControlClient::CheckpointDue(int64_t step) {
-  CheckpointDueRequest request;
+absl::StatusOr<PauseDueReply> GrpcControlClient::PauseDue(int64_t step) {
+  PauseDueRequest request;
   request.set_worker_rank(index_);
   request.set_step(step);
-  CheckpointDueReply reply;
-  WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::CheckpointDue, request, &reply));
-  return reply.due();
+  PauseDueReply reply;
+  WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::PauseDue, request, &reply));
+  return reply;
+}
+
+absl::StatusOr<AwaitShardMapReply> GrpcControlClient::AwaitShardMap(int64_t step) {
+  AwaitShardMapRequest request;
+  request.set_worker_rank(index_);
+  request.set_step(step);
+  AwaitShardMapReply reply;
+  WEIR_RETURN_IF_ERROR(Call(&ControlService::StubInterface::AwaitShardMap, request, &reply, absl::Now() + kCheckpointTimeout));
+  return reply;
 }
 
 absl::Status GrpcControlClient::SaveCheckpoint(SaveCheckpointRequest request) {

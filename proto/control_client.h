@@ -17,6 +17,7 @@
 #include "base/socket_bytes.h"
 #include "proto/control_service.grpc.pb.h"
 #include "proto/job.pb.h"
+#include "proto/shard_map.h"
 
 namespace weir {
 
@@ -57,7 +58,11 @@ class ControlClient {
   // Where checkpoints go, and the one to begin from; empty: none.
   virtual const std::string& checkpoint_dir() const = 0;
   virtual const std::string& resume_dir() const = 0;
-  virtual absl::StatusOr<bool> CheckpointDue(int64_t step) = 0;
+  // Servers: what to own from the beginning.
+  virtual const ShardMap& shard_map() const = 0;
+  virtual absl::StatusOr<PauseDueReply> PauseDue(int64_t step) = 0;
+  // Waits until the shards have moved, at most kCheckpointTimeout.
+  virtual absl::StatusOr<AwaitShardMapReply> AwaitShardMap(int64_t step) = 0;
   // Fills worker_rank. Waits until the worker may go on, at most kCheckpointTimeout.
   virtual absl::Status SaveCheckpoint(SaveCheckpointRequest request) = 0;
   virtual absl::Status CheckpointWritten(int64_t step) = 0;

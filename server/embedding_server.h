@@ -22,6 +22,8 @@ class EmbeddingServer {
   grpc::Service* service();
   // Saves the tables into checkpoints; likewise.
   grpc::Service* checkpoint_service();
+  // Moves shards from and to other servers; likewise.
+  grpc::Service* shard_service();
 
   // Builds the tables, with the rows of a checkpoint where there is one, and serves from now on. Call once. INVALID_ARGUMENT: a job, or a
   // place in it, that no server can serve. Errors of the checkpoint's files name them.

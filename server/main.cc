@@ -23,6 +23,7 @@
 #include "base/status_macros.h"
 #include "proto/control_client.h"
 #include "proto/job_file.h"
+#include "proto/shard_map.h"
 #include "server/embedding_server.h"
 
 namespace weir::server {
@@ -84,13 +85,13 @@ absl::Status StartServing(const ControlClient& control, const std::string& addre
   options.job = control.job();
   options.job_hash = control.job_hash();
   options.server_index = control.index();
-  options.server_count = control.job().cluster().servers();
+  options.shard_map = control.shard_map();
   options.checkpoint_dir = control.checkpoint_dir();
   options.resume_dir = control.resume_dir();
   options.rejoin = rejoin;
   WEIR_RETURN_IF_ERROR(server->Start(options));
-  spdlog::info("serving as server {} of {} at {}; effective job, hash {:016x}:\n{}", options.server_index, options.server_count, address,
-               options.job_hash, JobToYaml(options.job));
+  spdlog::info("serving as server {} at {} ({}); effective job, hash {:016x}:\n{}", options.server_index, address,
+               ToString(options.shard_map), options.job_hash, JobToYaml(options.job));
   return absl::OkStatus();
 }
 
@@ -106,7 +107,8 @@ absl::Status Run(const Flags& flags, EndOfJob* end) {
   EmbeddingServer server;
   std::unique_ptr<GrpcEndpoint> endpoint;
   const auto listen = [&]() -> absl::Status {
-    WEIR_ASSIGN_OR_RETURN(endpoint, GrpcEndpoint::Listen(flags.listen, {server.service(), server.checkpoint_service()}));
+    WEIR_ASSIGN_OR_RETURN(endpoint,
+                          GrpcEndpoint::Listen(flags.listen, {server.service(), server.checkpoint_service(), server.shard_service()}));
     return absl::OkStatus();
   };
   // Who comes back is called the moment that it listens: not before it holds its rows.

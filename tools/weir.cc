@@ -21,6 +21,7 @@
 #include "tools/experiment/experiment.h"
 #include "tools/explain/explain.h"
 #include "tools/launch/launch_command.h"
+#include "tools/launch/resize_command.h"
 #include "tools/launch/stop_signals.h"
 #include "tools/report/report.h"
 
@@ -39,6 +40,7 @@ constexpr char kExamples[] = R"(First steps:
   weir summary runs/demo runs/plain                   the two side by side
   weir inspect checkpoint runs/demo                   what it has saved, and whether that is whole
   weir export runs/demo --to model                    tables and layers as .npy, safetensors or TSV
+  weir resize runs/demo --servers 4                   another number of servers, while it trains
   weir explain runs/demo                              where its bytes and milliseconds went
   weir compare examples/demo.yaml --vary compression.dense.sparsity=0.9,0.99,0.999
 Exit codes: 0 done, 1 error, 2 wrong usage, 130 and 143 stopped by Ctrl-C and SIGTERM.)";
@@ -128,6 +130,9 @@ int Main(int argc, char** argv) {
   launch->add_flag("--trace", request.trace, "Workers write trace/worker-N.json into the run folder: open it in ui.perfetto.dev");
   launch->footer(kLaunchHelp);
 
+  ResizeArguments resized;
+  CLI::App* const resize = AddResizeCommand(&app, &resized);
+
   CompareRequest comparison;
   CLI::App* const compare = AddCompareCommand(&app, &comparison);
 
@@ -173,6 +178,7 @@ int Main(int argc, char** argv) {
     request.sets = launched.sets;
     return RunStoppable([&](StopSignals* signals) { return Launch(request, signals); });
   }
+  if (resize->parsed()) return RunStoppable([&](StopSignals* signals) { return Resize(resized, signals); });
   if (compare->parsed()) return RunStoppable([&](StopSignals* signals) { return Compare(comparison, signals); });
   if (bench->parsed()) return RunStoppable([&](StopSignals* signals) { return Bench(measured, signals); });
   if (experiment->parsed()) return RunStoppable([&](StopSignals* signals) { return RunDctPaper(paper, signals); });

@@ -9,27 +9,15 @@
 #include "base/state_file.h"
 #include "base/status_macros.h"
 #include "proto/checkpoint_folder.h"
-#include "proto/checkpoint_schedule.h"
 #include "spdlog/spdlog.h"
 
 namespace weir::worker {
 namespace {
 
-// How often the coordinator is asked whether the time has come.
-constexpr int64_t kAskEvery = 16;  // steps
-
 class FolderSaver final : public CheckpointSaver {
  public:
-  FolderSaver(ControlClient* control, const Progress* progress, CheckpointSchedule schedule)
-      : control_(control), progress_(progress), schedule_(schedule) {}
+  FolderSaver(ControlClient* control, const Progress* progress) : control_(control), progress_(progress) {}
   ~FolderSaver() override { WaitForWriting(); }
-
-  absl::StatusOr<bool> Due(int64_t step) override {
-    if (step == 0) return false;
-    if (schedule_.steps > 0) return step % schedule_.steps == 0;
-    if (step % kAskEvery != 0) return false;
-    return control_->CheckpointDue(step);
-  }
 
   absl::Status Save(const Moment& moment, const std::function<void(StateVisitor*)>& visit) override {
     WaitForWriting();
@@ -85,17 +73,15 @@ class FolderSaver final : public CheckpointSaver {
 
   ControlClient* const control_;
   const Progress* const progress_;
-  const CheckpointSchedule schedule_;
   size_t bytes_before_ = 0;  // of the last file
   std::thread writing_;      // of it
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CheckpointSaver>> CheckpointSaver::Create(ControlClient* control, const Progress* progress) {
+std::unique_ptr<CheckpointSaver> CheckpointSaver::Create(ControlClient* control, const Progress* progress) {
   if (control->checkpoint_dir().empty()) return nullptr;
-  WEIR_ASSIGN_OR_RETURN(const CheckpointSchedule schedule, ParseCheckpointSchedule(control->job().checkpoint().every()));
-  return std::make_unique<FolderSaver>(control, progress, schedule);
+  return std::make_unique<FolderSaver>(control, progress);
 }
 
 }  // namespace weir::worker

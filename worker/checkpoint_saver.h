@@ -1,4 +1,4 @@
-// When the worker's part of a checkpoint is due, and where it goes.
+// Where the worker's part of a checkpoint goes.
 #ifndef WEIR_WORKER_CHECKPOINT_SAVER_H_
 #define WEIR_WORKER_CHECKPOINT_SAVER_H_
 
@@ -21,10 +21,7 @@ class CheckpointSaver {
   virtual ~CheckpointSaver() = default;
 
   // Null where the job has no checkpoints. Everything outlives it.
-  static absl::StatusOr<std::unique_ptr<CheckpointSaver>> Create(ControlClient* control, const Progress* progress);
-
-  // Whether one is due before this step: the same on all workers. Asked once for each step, in order.
-  virtual absl::StatusOr<bool> Due(int64_t step) = 0;
+  static std::unique_ptr<CheckpointSaver> Create(ControlClient* control, const Progress* progress);
 
   struct Moment {
     int64_t step = 0;         // the next

@@ -39,6 +39,7 @@
 #include "worker/power_sgd_reducer.h"
 #include "worker/progress.h"
 #include "worker/quality_guard.h"
+#include "worker/step_pauses.h"
 #include "worker/trainer.h"
 #include "xxhash.h"
 
@@ -143,15 +144,17 @@ absl::Status Train(ControlClient* control, const std::string& address, PeerExcha
   HandedOutRanges train_ranges(control, NextRangeRequest::SET_TRAIN);
   BatchPrefetcher source(std::make_unique<CriteoReader>(job.data(), schema, &train_ranges),
                          {job.training().batch_size() / job.cluster().workers(), job.training().prefetch() + 1});
-  WEIR_ASSIGN_OR_RETURN(const auto checkpoints, CheckpointSaver::Create(control, progress));
+  const auto checkpoints = CheckpointSaver::Create(control, progress);
+  WEIR_ASSIGN_OR_RETURN(const auto pauses, StepPauses::Create(control, client.get(), bags.get()));
   // Nobody's clock starts before everybody is connected.
   WEIR_RETURN_IF_ERROR(control->Barrier("connected", absl::Seconds(job.cluster().call_timeout_seconds())));
   const absl::Time start = absl::Now();
   progress->SetPhase(WorkerProgress::PHASE_TRAINING);
   const std::unique_ptr<QualityGuard> guard =
       QualityGuard::Create(job, control->index(), {bags.get(), model.get(), optimizer.get(), reducer->get(), progress});
-  Trainer trainer({&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress, guard.get(), checkpoints.get()},
-                  {control->index(), job.cluster().workers(), dim, job.training()});
+  Trainer trainer(
+      {&source, bags.get(), model.get(), optimizer.get(), reducer->get(), progress, guard.get(), checkpoints.get(), pauses.get()},
+      {control->index(), job.cluster().workers(), dim, job.training()});
   if (!control->resume_dir().empty()) WEIR_RETURN_IF_ERROR(Restore(*control, &trainer));
   WEIR_RETURN_IF_ERROR(trainer.Run());
   const absl::Duration trained = absl::Now() - start;

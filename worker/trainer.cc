@@ -19,8 +19,8 @@ absl::Status Trainer::Run() {
   bool more = true;
   while (more) {
     WEIR_RETURN_IF_ERROR(FillWindow());
-    if (window_.empty() && due_) {
-      WEIR_RETURN_IF_ERROR(SaveCheckpoint(/*last=*/false));
+    if (window_.empty() && due_.any()) {
+      WEIR_RETURN_IF_ERROR(TakePause());
       continue;
     }
     if (window_.empty()) break;  // steps_max
@@ -55,7 +55,7 @@ void Trainer::VisitState(StateVisitor* state) {
   };
   state->Number("step", &next_step_);
   trained_step_ = next_step_ - 1;
-  // The checkpoint before this step is there.
+  // The checkpoint before this step is there; nobody asks for more here.
   if (state->restoring()) asked_step_ = next_step_;
   visit("clock", &clock_);
   visit("progress", parts_.progress);
@@ -66,13 +66,25 @@ void Trainer::VisitState(StateVisitor* state) {
   if (parts_.guard != nullptr) visit("guard", parts_.guard);
 }
 
-absl::StatusOr<bool> Trainer::CheckpointIsDue() {
-  if (parts_.checkpoints == nullptr) return false;
+absl::StatusOr<bool> Trainer::PauseIsDue() {
+  if (parts_.pauses == nullptr) return false;
   if (asked_step_ != next_step_) {
-    WEIR_ASSIGN_OR_RETURN(due_, parts_.checkpoints->Due(next_step_));
+    WEIR_ASSIGN_OR_RETURN(due_, parts_.pauses->Before(next_step_));
     asked_step_ = next_step_;
   }
-  return due_;
+  return due_.any();
+}
+
+absl::Status Trainer::TakePause() {
+  Pause due = std::exchange(due_, Pause());
+  if (due.resize) {
+    WEIR_RETURN_IF_ERROR(WaitForPush());
+    clock_.Enter(StepPhase::kCheckpoint);
+    WEIR_ASSIGN_OR_RETURN(const bool checkpoint, parts_.pauses->FollowShards(next_step_));
+    due.checkpoint = due.checkpoint || checkpoint;
+    clock_.Enter(StepPhase::kRead);
+  }
+  return due.checkpoint ? SaveCheckpoint(/*last=*/false) : absl::OkStatus();
 }
 
 absl::Status Trainer::SaveCheckpoint(bool last) {
@@ -80,7 +92,6 @@ absl::Status Trainer::SaveCheckpoint(bool last) {
   clock_.Enter(StepPhase::kCheckpoint);
   parts_.progress->AddCodecStats(parts_.bags->TakeStats());
   WEIR_RETURN_IF_ERROR(parts_.checkpoints->Save({next_step_, trained_, last}, [this](StateVisitor* state) { VisitState(state); }));
-  due_ = false;
   clock_.Enter(StepPhase::kRead);
   return absl::OkStatus();
 }
@@ -88,7 +99,7 @@ absl::Status Trainer::SaveCheckpoint(bool last) {
 absl::Status Trainer::FillWindow() {
   const int64_t steps_max = static_cast<int64_t>(options_.training.steps_max());
   while (window_.size() < 1 + options_.training.prefetch() && (steps_max == 0 || next_step_ < steps_max)) {
-    WEIR_ASSIGN_OR_RETURN(const bool due, CheckpointIsDue());
+    WEIR_ASSIGN_OR_RETURN(const bool due, PauseIsDue());
     if (due) break;
     StepAhead ahead;
     ahead.step = next_step_++;

@@ -19,6 +19,7 @@
 #include "worker/progress.h"
 #include "worker/quality_guard.h"
 #include "worker/step_clock.h"
+#include "worker/step_pauses.h"
 
 namespace weir::worker {
 
@@ -32,6 +33,7 @@ struct TrainerParts {
   Progress* progress = nullptr;
   QualityGuard* guard = nullptr;           // null: nobody watches
   CheckpointSaver* checkpoints = nullptr;  // null: none are saved
+  StepPauses* pauses = nullptr;            // null: there are none
 };
 
 struct TrainerOptions {
@@ -64,9 +66,11 @@ class Trainer {
     std::unique_ptr<client::BagsLookup> lookup;
   };
 
-  // Looks ahead up to `prefetch` steps, but not past a checkpoint: no lookup is under way when one is saved.
+  // Looks ahead up to `prefetch` steps, but not past a pause: no lookup is under way in one.
   absl::Status FillWindow();
-  absl::StatusOr<bool> CheckpointIsDue();
+  absl::StatusOr<bool> PauseIsDue();
+  // Does what is due before the next step.
+  absl::Status TakePause();
   absl::Status SaveCheckpoint(bool last);
   // One step of the whole job; false when no worker had samples.
   absl::StatusOr<bool> RunStep(StepAhead* current);
@@ -80,8 +84,8 @@ class Trainer {
   int64_t next_step_ = 0;                              // to be read
   int64_t trained_step_ = -1;                          // the last one
   SourcePosition trained_;                             // end of its batch
-  int64_t asked_step_ = -1;                            // whether a checkpoint is due before this step ...
-  bool due_ = false;                                   // ... was answered with this, and it is not saved yet
+  int64_t asked_step_ = -1;                            // what is due before this step ...
+  Pause due_;                                          // ... was answered with this, and it is not done yet
   std::deque<StepAhead> window_;                       // at most 1 + prefetch
   std::unique_ptr<client::BagsLookup> pushed_lookup_;  // what push_ refers to
   std::unique_ptr<client::BagsPush> push_;             // of the step before

@@ -21,17 +21,6 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 16);
 
-std::string RecordOf(const Table& table, const RowBatch& rows) {
-  const RecordHead head = {table.dim(), table.row_floats() - table.dim(), rows.keys.size()};
-  const size_t key_bytes = rows.keys.size() * sizeof(Key), value_bytes = rows.values.size() * sizeof(float);
-  std::string payload(sizeof(head) + key_bytes + value_bytes, '\0');
-  char* out = payload.data();
-  std::memcpy(out, &head, sizeof(head));
-  std::memcpy(out + sizeof(head), rows.keys.data(), key_bytes);
-  std::memcpy(out + sizeof(head) + key_bytes, rows.values.data(), value_bytes);
-  return payload;
-}
-
 absl::Status ParseRecord(absl::string_view payload, SavedBlock* block) {
   RecordHead head;
   if (payload.size() < sizeof(head)) return absl::DataLossError("the record is too short");
@@ -67,7 +56,32 @@ absl::Status ForEachBlockOf(const std::string& path, const SavedFile& saved, con
   return absl::DataLossError(absl::StrCat(path, " is whole, but not the file that the manifest names: their checksums differ"));
 }
 
+absl::Status CheckShape(const Table& table, const SavedBlock& block) {
+  if (block.weights == table.dim() && uint64_t{block.weights} + block.slots == table.row_floats()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("rows of ", block.weights, " weights and ", block.slots, " slots, but this job has ",
+                                                    table.dim(), " and ", table.row_floats() - table.dim()));
+}
+
 }  // namespace
+
+std::string SerializeRows(const Table& table, absl::Span<const Key> keys, absl::Span<const float> values) {
+  const RecordHead head = {table.dim(), table.row_floats() - table.dim(), keys.size()};
+  const size_t key_bytes = keys.size() * sizeof(Key), value_bytes = values.size() * sizeof(float);
+  std::string payload(sizeof(head) + key_bytes + value_bytes, '\0');
+  char* out = payload.data();
+  std::memcpy(out, &head, sizeof(head));
+  if (keys.empty()) return payload;
+  std::memcpy(out + sizeof(head), keys.data(), key_bytes);
+  std::memcpy(out + sizeof(head) + key_bytes, values.data(), value_bytes);
+  return payload;
+}
+
+absl::StatusOr<RowBatch> ParseRows(const Table& table, absl::string_view payload) {
+  SavedBlock block;
+  WEIR_RETURN_IF_ERROR(ParseRecord(payload, &block));
+  WEIR_RETURN_IF_ERROR(CheckShape(table, block));
+  return std::move(block.rows);
+}
 
 void FreezeShards(const TableRegistry& tables) {
   for (uint32_t index = 0; index < tables.size(); ++index) tables.at(index).Freeze();
@@ -87,7 +101,7 @@ absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::s
       table.CopyShard(shard, &rows);
       if (rows.keys.empty()) continue;
       table_rows += rows.keys.size();
-      WEIR_RETURN_IF_ERROR(file->Add(table.spec().name, RecordOf(table, rows)));
+      WEIR_RETURN_IF_ERROR(file->Add(table.spec().name, SerializeRows(table, rows.keys, rows.values)));
     }
     SavedRows* const of_table = saved.add_tables();
     of_table->set_table(table.spec().name);
@@ -115,11 +129,7 @@ absl::Status RestoreShards(const CheckpointManifest& manifest, const std::string
     const auto found = by_name.find(block.table);
     if (found == by_name.end()) return absl::FailedPreconditionError("this job has no such table");
     Table& table = *found->second;
-    if (block.weights != table.dim() || uint64_t{block.weights} + block.slots != table.row_floats()) {
-      return absl::FailedPreconditionError(absl::StrCat("rows of ", block.weights, " weights and ", block.slots,
-                                                        " slots, but this job has ", table.dim(), " and ",
-                                                        table.row_floats() - table.dim()));
-    }
+    WEIR_RETURN_IF_ERROR(CheckShape(table, block));
     table.RestoreRows(block.rows);
     return absl::OkStatus();
   });

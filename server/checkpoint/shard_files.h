@@ -13,6 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/key.h"
 #include "proto/checkpoint.pb.h"
 #include "server/table/table_registry.h"
 
@@ -22,6 +25,11 @@ namespace weir::server {
 // shard is copied. Errors (disk full, read-only folder) name the path. After either nothing is frozen.
 void FreezeShards(const TableRegistry& tables);
 absl::StatusOr<SavedShards> SaveShards(const TableRegistry& tables, const std::string& path);
+
+// What a record holds of these rows of a table: row_floats() values for each key.
+std::string SerializeRows(const Table& table, absl::Span<const Key> keys, absl::Span<const float> values);
+// The rows of a record. DATA_LOSS: the bytes are none; FAILED_PRECONDITION: rows of another shape than the table's.
+absl::StatusOr<RowBatch> ParseRows(const Table& table, absl::string_view payload);
 
 // A record.
 struct SavedBlock {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/grpc_endpoint.h"
 #include "base/status_macros.h"
 #include "proto/checkpoint.grpc.pb.h"
 #include "proto/checkpoint_folder.h"
@@ -17,7 +16,6 @@ namespace {
 
 // Workers ask about a step at most this many answers after the first of them.
 constexpr size_t kAnswersMax = 1024;
-constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 CheckpointSchedule ScheduleOf(const Job& job) {
   if (!job.checkpoint().has_every()) return {};
@@ -131,43 +129,33 @@ void Checkpoints::SaveLoop() {
       step = gathering_.begin()->first;
       parts = std::move(gathering_.begin()->second);
       gathering_.erase(gathering_.begin());
+      saving_now_ = true;
     }
     Write(step, parts);
+    MutexLock lock(&mu_);
+    saving_now_ = false;
+    changed_.NotifyAll();
   }
 }
 
-absl::Status Checkpoints::CallServers(const ServerCall& call) {
-  const std::vector<std::string> addresses = options_.servers();
-  std::vector<absl::Status> statuses(addresses.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    threads.emplace_back([&, i] { statuses[i] = CallServer(addresses[i], i, call); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const absl::Status& status : statuses) WEIR_RETURN_IF_ERROR(status);
-  return absl::OkStatus();
+absl::Status Checkpoints::CallAllServers(const ServerCall& call) {
+  return CallServers(options_.servers(), {kCheckpointTimeout, [this](absl::Duration time) { return StopsWithin(time); }}, call);
 }
 
-absl::Status Checkpoints::CallServer(const std::string& address, size_t server, const ServerCall& call) {
-  const std::unique_ptr<CheckpointService::Stub> stub = CheckpointService::NewStub(OpenChannel(address, Edge::kNotCounted));
-  const absl::Time deadline = absl::Now() + kCheckpointTimeout;
-  while (true) {
-    grpc::ClientContext context;
-    SetDeadline(&context, deadline);
-    const grpc::Status status = call(stub.get(), &context, server);
-    if (status.ok()) return absl::OkStatus();
-    // One that was killed may come back.
-    const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (!gone || absl::Now() + kRetryPause >= deadline || StopsWithin(kRetryPause)) {
-      return FromGrpc(status, absl::StrCat("server ", server, " at ", address));
-    }
+absl::Status Checkpoints::WaitUntilIdle(absl::Duration time) {
+  MutexLock lock(&mu_);
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || !saving_now_; };
+  if (!changed_.WaitUntil(&mu_, absl::Now() + time, idle)) {
+    return absl::DeadlineExceededError(absl::StrCat("a checkpoint is still being saved after ", absl::FormatDuration(time)));
   }
+  return stopping_ ? absl::CancelledError("the coordinator is going down") : absl::OkStatus();
 }
 
 absl::StatusOr<CheckpointManifest> Checkpoints::Freeze(int64_t step, const Parts& parts) {
   CheckpointManifest manifest;
   manifest.set_format_version(kCheckpointFormatVersion);
   *manifest.mutable_job() = options_.job;
+  manifest.mutable_job()->mutable_cluster()->set_servers(options_.server_count());
   manifest.set_step(step);
   manifest.set_seconds(options_.train_seconds());
   std::vector<WorkerPosition> positions;
@@ -182,9 +170,9 @@ absl::StatusOr<CheckpointManifest> Checkpoints::Freeze(int64_t step, const Parts
   request.set_job_hash(options_.job_hash);
   request.set_step(step);
   request.set_last_whole(latest_step_);
-  WEIR_RETURN_IF_ERROR(CallServers([&request](CheckpointService::Stub* stub, grpc::ClientContext* context, size_t) {
+  WEIR_RETURN_IF_ERROR(CallAllServers([&request](const auto& channel, grpc::ClientContext* context, size_t) {
     FreezeShardsReply reply;
-    return stub->FreezeShards(context, request, &reply);
+    return CheckpointService::NewStub(channel)->FreezeShards(context, request, &reply);
   }));
   return manifest;
 }
@@ -194,8 +182,8 @@ absl::Status Checkpoints::SaveFrozen(CheckpointManifest* manifest) {
   request.set_job_hash(options_.job_hash);
   request.set_step(manifest->step());
   std::vector<SavedShards> saved(options_.servers().size());
-  WEIR_RETURN_IF_ERROR(CallServers([&](CheckpointService::Stub* stub, grpc::ClientContext* context, size_t server) {
-    return stub->SaveShards(context, request, &saved[server]);
+  WEIR_RETURN_IF_ERROR(CallAllServers([&](const auto& channel, grpc::ClientContext* context, size_t server) {
+    return CheckpointService::NewStub(channel)->SaveShards(context, request, &saved[server]);
   }));
   WEIR_RETURN_IF_ERROR(WaitUntilWritten(manifest->step()));
   for (SavedShards& of_server : saved) *manifest->add_servers() = std::move(of_server);
@@ -203,8 +191,11 @@ absl::Status Checkpoints::SaveFrozen(CheckpointManifest* manifest) {
   WEIR_RETURN_IF_ERROR(FinishCheckpoint(options_.dir, *manifest, options_.job.checkpoint().keep()));
   WEIR_ASSIGN_OR_RETURN(std::string latest, LatestCheckpoint(options_.dir));
   latest_step_ = manifest->step();
-  MutexLock lock(&mu_);
-  latest_ = std::move(latest);
+  {
+    MutexLock lock(&mu_);
+    latest_ = std::move(latest);
+  }
+  options_.saved();
   return absl::OkStatus();
 }
 

@@ -15,11 +15,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
-#include "proto/checkpoint.grpc.pb.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/checkpoint_schedule.h"
 #include "proto/control_service.pb.h"
 #include "proto/job.pb.h"
 #include "server/coordinator/range_planner.h"
+#include "server/coordinator/server_calls.h"
 
 namespace weir::server {
 
@@ -33,7 +34,9 @@ class Checkpoints {
     std::string latest;  // that the job goes on from; empty: none
     int64_t latest_step = 0;
     RangePlanner* planner = nullptr;
-    std::function<std::vector<std::string>()> servers;  // addresses, by index
+    std::function<std::vector<std::string>()> servers;  // addresses, by index, of those that take part in steps
+    std::function<uint32_t()> server_count;             // how many servers the job is to go on with
+    std::function<void()> saved;                        // told, on the object's thread, of each checkpoint that became whole
     std::function<double()> train_seconds;              // so far, in all lives of the job
     std::function<void(const absl::Status&)> failed;    // told, on the object's thread, why a checkpoint could not be saved after all
   };
@@ -41,7 +44,7 @@ class Checkpoints {
   // As Stop.
   ~Checkpoints();
 
-  // Answers ControlService.CheckpointDue: whoever asks first about a step decides it for all.
+  // Answers the part of ControlService.PauseDue: whoever asks first about a step decides it for all.
   bool Due(int64_t step, absl::Time now);
 
   // Answers ControlService.SaveCheckpoint: `finish` is called once, when the workers may go on or the checkpoint cannot be saved.
@@ -50,6 +53,9 @@ class Checkpoints {
 
   // Answers ControlService.CheckpointWritten.
   void Written(uint32_t rank, int64_t step);
+
+  // Waits until no checkpoint is being saved. DEADLINE_EXCEEDED: not within `time`.
+  absl::Status WaitUntilIdle(absl::Duration time);
 
   // Folder of the last checkpoint that became whole.
   std::string latest() const;
@@ -70,10 +76,7 @@ class Checkpoints {
   absl::StatusOr<CheckpointManifest> Freeze(int64_t step, const Parts& parts);
   absl::Status SaveFrozen(CheckpointManifest* manifest);
   absl::Status WaitUntilWritten(int64_t step);
-  // call(stub, context) for every server at once, again where it is UNAVAILABLE.
-  using ServerCall = std::function<grpc::Status(CheckpointService::Stub* stub, grpc::ClientContext* context, size_t server)>;
-  absl::Status CallServers(const ServerCall& call);
-  absl::Status CallServer(const std::string& address, size_t server, const ServerCall& call);
+  absl::Status CallAllServers(const ServerCall& call);
   bool StopsWithin(absl::Duration time);
 
   const Options options_;
@@ -86,6 +89,7 @@ class Checkpoints {
   std::string latest_ ABSL_GUARDED_BY(mu_);
   int64_t latest_step_ = 0;  // of latest_; the object's thread alone uses it
   absl::Time last_due_ ABSL_GUARDED_BY(mu_);
+  bool saving_now_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread saving_;  // started last
 };

@@ -23,8 +23,8 @@ absl::Time AnswerBy(const grpc::CallbackServerContext& context) {
 
 class ControlServiceImpl final : public ControlService::CallbackService {
  public:
-  ControlServiceImpl(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints)
-      : coordinator_(coordinator), ranges_(ranges), checkpoints_(checkpoints) {}
+  ControlServiceImpl(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints, ShardMoves* moves)
+      : coordinator_(coordinator), ranges_(ranges), checkpoints_(checkpoints), moves_(moves) {}
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const RegisterRequest* request, RegisterReply* reply) override {
     return Answer(context, coordinator_->Register(*request, absl::Now()), reply);
@@ -60,11 +60,28 @@ class ControlServiceImpl final : public ControlService::CallbackService {
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* CheckpointDue(grpc::CallbackServerContext* context, const CheckpointDueRequest* request,
-                                          CheckpointDueReply* reply) override {
+  grpc::ServerUnaryReactor* PauseDue(grpc::CallbackServerContext* context, const PauseDueRequest* request, PauseDueReply* reply) override {
     const absl::Status admitted = coordinator_->AdmitWorker(request->worker_rank());
-    if (admitted.ok()) reply->set_due(checkpoints_->Due(request->step(), absl::Now()));
+    if (admitted.ok()) {
+      reply->set_checkpoint(checkpoints_->Due(request->step(), absl::Now()));
+      reply->set_resize(moves_->Due(request->step()));
+    }
     return Answer(context, admitted);
+  }
+
+  grpc::ServerUnaryReactor* AwaitShardMap(grpc::CallbackServerContext* context, const AwaitShardMapRequest* request,
+                                          AwaitShardMapReply* reply) override {
+    if (const absl::Status status = coordinator_->AdmitWorker(request->worker_rank()); !status.ok()) return Answer(context, status);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    moves_->Await(*request, reply, FinishOf(reactor));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Resize(grpc::CallbackServerContext* context, const ResizeRequest* request, ResizeReply*) override {
+    absl::Status status = coordinator_->AdmitResize();
+    if (status.ok()) status = moves_->Begin(request->servers());
+    if (status.ok()) coordinator_->BeginResize(request->servers());
+    return Answer(context, status);
   }
 
   grpc::ServerUnaryReactor* SaveCheckpoint(grpc::CallbackServerContext* context, const SaveCheckpointRequest* request,
@@ -93,6 +110,7 @@ class ControlServiceImpl final : public ControlService::CallbackService {
 
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const StatusRequest*, StatusReply* reply) override {
     *reply = coordinator_->GetStatus(absl::Now());
+    reply->set_servers_wanted(moves_->wanted());
     return Answer(context, absl::OkStatus());
   }
 
@@ -121,12 +139,14 @@ class ControlServiceImpl final : public ControlService::CallbackService {
   Coordinator* const coordinator_;
   RangeServer* const ranges_;
   Checkpoints* const checkpoints_;
+  ShardMoves* const moves_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints) {
-  return std::make_unique<ControlServiceImpl>(coordinator, ranges, checkpoints);
+std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints,
+                                                    ShardMoves* moves) {
+  return std::make_unique<ControlServiceImpl>(coordinator, ranges, checkpoints, moves);
 }
 
 }  // namespace weir::server

@@ -9,11 +9,13 @@
 #include "server/coordinator/checkpoints.h"
 #include "server/coordinator/coordinator.h"
 #include "server/coordinator/range_server.h"
+#include "server/coordinator/shard_moves.h"
 
 namespace weir::server {
 
 // All outlive the service, and the service outlives the endpoint that serves it.
-std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints);
+std::unique_ptr<grpc::Service> CreateControlService(Coordinator* coordinator, RangeServer* ranges, Checkpoints* checkpoints,
+                                                    ShardMoves* moves);
 
 }  // namespace weir::server
 

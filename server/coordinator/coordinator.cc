@@ -35,16 +35,29 @@ absl::Status Coordinator::Refusal() const {
 
 bool Coordinator::Ended() const { return state_ == StatusReply::STATE_FAILED || state_ == StatusReply::STATE_DONE; }
 
+ShardMap Coordinator::shard_map() const {
+  return options_.shard_map != nullptr ? options_.shard_map() : MakeShardMap(options_.job.cluster().shards(), ServersOf(options_.job));
+}
+
 absl::StatusOr<RegisterReply> Coordinator::Register(const RegisterRequest& request, absl::Time now) {
   MutexLock lock(&mu_);
   WEIR_RETURN_IF_ERROR(Refusal());
+  if (request.rejoin() && (options_.rejoin_possible == nullptr || !options_.rejoin_possible())) {
+    return absl::FailedPreconditionError(
+        "no server of this job can come back alone now: it has no log of pushes since the last checkpoint, or shards have moved since");
+  }
   WEIR_ASSIGN_OR_RETURN(const uint32_t index, membership_.Register(request, now));
   RegisterReply reply;
   reply.set_index(index);
   reply.set_job(serialized_job_);
   reply.set_job_hash(options_.job_hash);
   reply.set_checkpoint_dir(options_.checkpoint_dir);
-  reply.set_resume_dir(request.rejoin() && options_.latest_checkpoint != nullptr ? options_.latest_checkpoint() : options_.resume_dir);
+  *reply.mutable_shard_map() = shard_map();
+  if (request.rejoin()) {
+    reply.set_resume_dir(options_.latest_checkpoint());
+  } else if (state_ == StatusReply::STATE_STARTING) {
+    reply.set_resume_dir(options_.resume_dir);  // who comes later gets its rows from other servers
+  }
   return reply;
 }
 
@@ -64,7 +77,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(const HeartbeatRequest& re
     if (request.progress().phase() == WorkerProgress::PHASE_TRAINING) BeginTraining(now);
     if (totals_.AllPastTraining()) EndTraining(now);
   }
-  const bool leave = member->left || membership_.AllWorkersLeft();
+  const bool leave = member->left || member->retired || membership_.AllWorkersLeft();
   member->told = member->told || leave;
   reply.set_instruction(leave ? HeartbeatReply::INSTRUCTION_LEAVE : HeartbeatReply::INSTRUCTION_GO_ON);
   return reply;
@@ -113,8 +126,32 @@ absl::Status Coordinator::AdmitWorker(uint32_t rank) {
 std::vector<std::string> Coordinator::ServerAddresses() const {
   MutexLock lock(&mu_);
   std::vector<std::string> addresses;
-  for (const Member& server : membership_.servers()) addresses.push_back(server.address);
+  for (const Member& server : membership_.servers()) {
+    if (!server.retired) addresses.push_back(server.address);
+  }
   return addresses;
+}
+
+absl::Status Coordinator::AdmitResize() const {
+  MutexLock lock(&mu_);
+  WEIR_RETURN_IF_ERROR(Refusal());
+  if (state_ != StatusReply::STATE_TRAINING) {
+    return absl::FailedPreconditionError("the job does not train now: shards move between its steps");
+  }
+  if (const Member* const retiring = membership_.Retiring(); retiring != nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(retiring->Describe(), " is still leaving: ask again in a moment"));
+  }
+  return absl::OkStatus();
+}
+
+void Coordinator::BeginResize(uint32_t servers) {
+  MutexLock lock(&mu_);
+  membership_.SetServerPlaces(std::max(servers, membership_.server_places()));
+}
+
+void Coordinator::EndResize(uint32_t servers) {
+  MutexLock lock(&mu_);
+  membership_.SetServerPlaces(servers);
 }
 
 double Coordinator::TrainSeconds(absl::Time now) const {
@@ -172,7 +209,8 @@ void Coordinator::LeaveLocked(const LeaveRequest& request, Member* member, absl:
   if (request.role() == ROLE_SERVER) {
     rows_fingerprint_ += request.fingerprint();
     rows_held_ += request.rows();
-    if (!membership_.AllWorkersLeft()) FailLocked(absl::StrCat(member->Describe(), " left while workers still needed it"), now, answers);
+    if (!membership_.AllWorkersLeft() && !member->retired)
+      FailLocked(absl::StrCat(member->Describe(), " left while workers still needed it"), now, answers);
     return;
   }
   totals_.AddLeave(request);
@@ -205,8 +243,13 @@ StatusReply Coordinator::GetStatus(absl::Time now) {
   }
   *reply.mutable_wire_bytes() = AllWireBytes();
   reply.set_evaluated(evaluated_);
-  reply.set_servers_registered(static_cast<uint32_t>(membership_.servers().size()));
-  for (const Member& server : membership_.servers()) reply.add_servers(server.address);
+  for (const Member& server : membership_.servers()) {
+    if (!server.retired) reply.add_servers(server.address);
+  }
+  reply.set_servers_registered(static_cast<uint32_t>(reply.servers_size()));
+  *reply.mutable_shard_map() = shard_map();
+  reply.set_servers_wanted(reply.shard_map().servers());
+  reply.set_rejoin_possible(options_.rejoin_possible != nullptr && options_.rejoin_possible());
   reply.set_workers_registered(static_cast<uint32_t>(membership_.workers().size()));
   ending_seen_ = ending_seen_ || Ended();
   return reply;
@@ -372,7 +415,7 @@ JobResult Coordinator::Result() const {
   result.step_seconds = totals_.step_seconds();
   result.step_waits = totals_.step_waits();
   result.workers = WorkersOf(options_.job);
-  result.servers = ServersOf(options_.job);
+  result.servers = membership_.server_places();
   return result;
 }
 

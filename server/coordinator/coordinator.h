@@ -25,6 +25,7 @@
 #include "base/mutex.h"
 #include "proto/control_service.pb.h"
 #include "proto/job.pb.h"
+#include "proto/shard_map.h"
 #include "server/coordinator/barriers.h"
 #include "server/coordinator/evaluation.h"
 #include "server/coordinator/membership.h"
@@ -53,6 +54,8 @@ class Coordinator {
     std::string resume_dir;                          // the checkpoint that the job goes on from; empty: none
     std::function<std::string()> latest_checkpoint;  // of this job so far, or resume_dir; may be null without checkpoints
     double seconds_before = 0;                       // of training, up to that checkpoint
+    std::function<ShardMap()> shard_map;             // of now; null: that of the job
+    std::function<bool()> rejoin_possible;           // a killed server can come back alone; null: never
   };
   Coordinator(Options options, absl::Time now);
 
@@ -69,8 +72,15 @@ class Coordinator {
   absl::Status ReportEvaluation(const ReportEvaluationRequest& request, absl::Time now);
   absl::Status Leave(const LeaveRequest& request, absl::Time now);
   StatusReply GetStatus(absl::Time now);
-  // Of the servers that have registered, by index.
+  // Of the servers that have registered, by index; retired ones left out.
   std::vector<std::string> ServerAddresses() const;
+
+  // May the job get another number of servers now? FAILED_PRECONDITION: it does not train, or one that it gave up is still there.
+  absl::Status AdmitResize() const;
+  // It is about to have `servers` of them: new ones may register.
+  void BeginResize(uint32_t servers);
+  // It has that many, and the others may leave.
+  void EndResize(uint32_t servers);
   // Of training so far, in all lives of the job.
   double TrainSeconds(absl::Time now) const;
   // Ends the job as failed; the first reason stands, and a job that is done stays so.
@@ -88,6 +98,7 @@ class Coordinator {
   std::optional<Ending> ending(absl::Time now) const;
 
  private:
+  ShardMap shard_map() const;
   absl::Status Refusal() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   double SecondsOf(absl::Duration training) const { return options_.seconds_before + absl::ToDoubleSeconds(training); }
   bool Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -3,11 +3,13 @@
 #include <signal.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -19,12 +21,14 @@
 #include "base/status_macros.h"
 #include "proto/checkpoint_folder.h"
 #include "proto/job_file.h"
+#include "proto/shard_map.h"
 #include "server/coordinator/checkpoints.h"
 #include "server/coordinator/control_service.h"
 #include "server/coordinator/coordinator.h"
 #include "server/coordinator/range_planner.h"
 #include "server/coordinator/range_server.h"
 #include "server/coordinator/run_recorder.h"
+#include "server/coordinator/shard_moves.h"
 
 namespace weir::server {
 namespace {
@@ -113,14 +117,35 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   saved.latest_step = from.step();
   Checkpoints* checkpoints_of_job = nullptr;  // made after the coordinator, before anybody calls
   options.latest_checkpoint = [&checkpoints_of_job] { return checkpoints_of_job->latest(); };
+  ShardMoves::Options moving;
+  moving.job = options.job;
+  moving.job_hash = options.job_hash;
+  moving.checkpoints = !options.checkpoint_dir.empty();
+  ShardMoves* moves_of_job = nullptr;  // likewise
+  options.shard_map = [&moves_of_job] { return moves_of_job->map(); };
+  options.rejoin_possible = [&moves_of_job, logs = moving.checkpoints && options.job.checkpoint().push_log()] {
+    return logs && !moves_of_job->moved_since_checkpoint();
+  };
   Coordinator coordinator(std::move(options), absl::Now());
-  saved.servers = [&coordinator] { return coordinator.ServerAddresses(); };
+  saved.servers = [&coordinator, &moves_of_job] {
+    std::vector<std::string> addresses = coordinator.ServerAddresses();
+    addresses.resize(std::min<size_t>(addresses.size(), ServersOf(moves_of_job->map())));
+    return addresses;
+  };
+  saved.server_count = [&moves_of_job] { return moves_of_job->wanted(); };
+  saved.saved = [&moves_of_job] { moves_of_job->CheckpointSaved(); };
   saved.train_seconds = [&coordinator] { return coordinator.TrainSeconds(absl::Now()); };
   saved.failed = [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); };
   Checkpoints checkpoints(std::move(saved), absl::Now());
   checkpoints_of_job = &checkpoints;
+  moving.servers = [&coordinator] { return coordinator.ServerAddresses(); };
+  moving.wait_for_checkpoints = [&checkpoints](absl::Duration time) { return checkpoints.WaitUntilIdle(time); };
+  moving.done = [&coordinator](uint32_t servers) { coordinator.EndResize(servers); };
+  moving.failed = [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); };
+  ShardMoves moves(std::move(moving));
+  moves_of_job = &moves;
   RangeServer ranges(planner.get(), [&coordinator](const absl::Status& status) { coordinator.Fail(status.message(), absl::Now()); });
-  const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges, &checkpoints);
+  const std::unique_ptr<grpc::Service> service = CreateControlService(&coordinator, &ranges, &checkpoints, &moves);
   CountAcceptedSockets(Edge::kControl);
   WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcEndpoint> endpoint, GrpcEndpoint::Listen(flags.listen, {service.get()}));
   if (!flags.address_file.empty()) {
@@ -132,6 +157,7 @@ absl::StatusOr<int> Run(const Flags& flags, const sigset_t& signals) {
   spdlog::info("coordinates on {}", endpoint->address());
   const int exit_code = RunUntilEnded(signals, &coordinator);
   checkpoints.Stop();
+  moves.Stop();
   endpoint->Shutdown();
   return exit_code;
 }

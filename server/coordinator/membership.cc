@@ -38,25 +38,44 @@ absl::StatusOr<uint32_t> Membership::Register(const RegisterRequest& request, ab
   }
   if (request.rejoin()) return Rejoin(request, now);
   const uint32_t places = request.role() == ROLE_SERVER ? places_.servers : places_.workers;
-  if (members.size() == places) {
+  // A place that a retired server has left is free.
+  uint32_t index = 0;
+  while (index < members.size() && !(members[index].retired && members[index].left && index < places)) ++index;
+  if (index >= places) {
     return absl::FailedPreconditionError(absl::StrCat("all ", places, " places for ", RoleName(request.role()), "s are taken; the ",
                                                       RoleName(request.role()), " at ", request.address(), " is one too many (cluster.",
                                                       RoleName(request.role()), "s)"));
   }
   Member member;
   member.role = request.role();
-  member.index = static_cast<uint32_t>(members.size());
+  member.index = index;
   member.address = request.address();
   member.pid = request.pid();
   member.incarnation = request.incarnation();
   member.heard = now;
-  members.push_back(member);
-  return member.index;
+  if (index == members.size()) members.emplace_back();
+  members[index] = member;
+  return index;
+}
+
+void Membership::SetServerPlaces(uint32_t servers) {
+  places_.servers = servers;
+  for (Member& member : servers_) member.retired = member.retired || member.index >= servers;
+}
+
+const Member* Membership::Retiring() const {
+  const auto found = std::find_if(servers_.begin(), servers_.end(), [](const Member& member) { return member.retired && !member.left; });
+  return found == servers_.end() ? nullptr : &*found;
+}
+
+bool Membership::HasAllServers() const {
+  return servers_.size() >= places_.servers &&
+         std::none_of(servers_.begin(), servers_.begin() + places_.servers, [](const Member& member) { return member.retired; });
 }
 
 absl::StatusOr<uint32_t> Membership::Rejoin(const RegisterRequest& request, absl::Time now) {
   if (request.role() != ROLE_SERVER) return absl::InvalidArgumentError("only servers come back: a worker's state is in checkpoints alone");
-  if (request.index() >= servers_.size()) {
+  if (request.index() >= std::min<size_t>(servers_.size(), places_.servers)) {
     return absl::FailedPreconditionError(absl::StrCat("server ", request.index(), " cannot come back: it was never there"));
   }
   Member& member = servers_[request.index()];
@@ -105,7 +124,7 @@ std::string Membership::Waiting() const {
 
 bool Membership::AllWorkersLeft() const { return workers_.size() == places_.workers && AllLeft(workers_); }
 
-bool Membership::AllServersLeft() const { return servers_.size() == places_.servers && AllLeft(servers_); }
+bool Membership::AllServersLeft() const { return HasAllServers() && AllLeft(servers_); }
 
 bool Membership::AllTold() const {
   return std::all_of(servers_.begin(), servers_.end(), IsTold) && std::all_of(workers_.begin(), workers_.end(), IsTold);

@@ -23,6 +23,7 @@ struct Member {
   absl::Time heard;   // registered, or last heartbeat
   bool told = false;  // to leave or to abort
   bool left = false;
+  bool retired = false;  // a server that the job does not need any more: it may leave
 
   std::string Describe() const;  // "server 1 at 127.0.0.1:4000 (pid 77)"
 };
@@ -40,6 +41,14 @@ class Membership {
   // INVALID_ARGUMENT: no such role. FAILED_PRECONDITION: another protocol version, no place left, or none to rejoin.
   absl::StatusOr<uint32_t> Register(const RegisterRequest& request, absl::Time now);
 
+  // The job gets this many places for servers. Those of higher index retire, and their places are free once they have left.
+  void SetServerPlaces(uint32_t servers);
+  uint32_t server_places() const { return places_.servers; }
+  // A retired server that has not left yet; null: none.
+  const Member* Retiring() const;
+  // Every place has a server.
+  bool HasAllServers() const;
+
   // The member that calls itself so. FAILED_PRECONDITION: nobody, or another incarnation. Pointers stay valid until the next Register.
   struct Name {
     Role role = ROLE_UNSPECIFIED;
@@ -55,7 +64,7 @@ class Membership {
 
   absl::Span<const Member> servers() const { return servers_; }
   absl::Span<const Member> workers() const { return workers_; }
-  bool complete() const { return servers_.size() == places_.servers && workers_.size() == places_.workers; }
+  bool complete() const { return HasAllServers() && workers_.size() == places_.workers; }
   std::string Waiting() const;  // "1 of 2 servers and 0 of 2 workers have registered"
   bool AllWorkersLeft() const;
   bool AllServersLeft() const;
@@ -65,7 +74,7 @@ class Membership {
  private:
   absl::StatusOr<uint32_t> Rejoin(const RegisterRequest& request, absl::Time now);
 
-  const Places places_;
+  Places places_;
   std::vector<Member> servers_;  // by index
   std::vector<Member> workers_;  // by rank
 };

@@ -47,9 +47,9 @@ absl::StatusOr<std::unique_ptr<DataPlane>> DataPlane::Create(const EmbeddingServ
   if (options.job.training().gradient_scale() == Training::GRADIENT_SCALE_UNSPECIFIED) {
     return absl::InvalidArgumentError("training.gradient_scale is not set: it must be sum or mean");
   }
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TableRegistry> tables,
-                        TableRegistry::Create(options.job, options.server_index, options.server_count));
-  std::unique_ptr<DataPlane> plane(new DataPlane(options, std::move(tables)));
+  const ShardMap map = options.shard_map.shard_count() == 0 ? MakeShardMap(cluster.shards(), 1) : options.shard_map;
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<TableRegistry> tables, TableRegistry::Create(options.job, {options.server_index, map}));
+  std::unique_ptr<DataPlane> plane(new DataPlane(options, map, std::move(tables)));
   WEIR_RETURN_IF_ERROR(plane->Restore());
   return plane;
 }
@@ -77,9 +77,11 @@ absl::Status DataPlane::Restore() {
   return absl::OkStatus();
 }
 
-DataPlane::DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables)
+DataPlane::DataPlane(const EmbeddingServerOptions& options, const ShardMap& map, std::unique_ptr<TableRegistry> tables)
     : options_(options),
       tables_(std::move(tables)),
+      map_(map),
+      new_(options.server_index >= map.servers()),
       tickets_(options.job.cluster().workers(), kStepsAheadMax + std::max(options.job.training().staleness(), 0)),
       steps_(StepsOptionsOf(options.job), tables_.get()),
       lookups_(LookupOptionsOf(options), tables_.get(), &steps_, &tickets_),
@@ -94,20 +96,39 @@ absl::Status DataPlane::CheckCheckpoint(uint64_t job_hash) const {
   return absl::OkStatus();
 }
 
-void DataPlane::FreezeShards(const FreezeShardsRequest& request, absl::Time deadline, const void* owner, FreezeDone done) {
-  if (const absl::Status status = CheckCheckpoint(request.job_hash()); !status.ok()) return done(status);
+ShardMap DataPlane::shard_map() const {
+  MutexLock lock(&map_mu_);
+  return map_;
+}
+
+void DataPlane::WaitUntilApplied(int64_t step, absl::Time deadline, const void* owner, Done done) {
   Waiter waiter;
   waiter.owner = owner;
-  waiter.step = request.step() - 1;
+  waiter.step = step - 1;
   waiter.deadline = deadline;
-  waiter.resume = [this, step = request.step(), last_whole = request.last_whole(), done = std::move(done)](absl::Status status) {
+  waiter.resume = [done = std::move(done)](const absl::Status& status) { done(status); };
+  steps_.WaitUntilApplied(std::move(waiter));
+}
+
+void DataPlane::GainShards(const ShardMap& map) { tables_->GainShards(map); }
+
+void DataPlane::DropShards(const ShardMap& map, int64_t step) {
+  tables_->DropShards(map);
+  MutexLock lock(&map_mu_);
+  map_ = map;
+  if (std::exchange(new_, false)) steps_.Restore(step - 1);
+}
+
+void DataPlane::FreezeShards(const FreezeShardsRequest& request, absl::Time deadline, const void* owner, Done done) {
+  if (const absl::Status status = CheckCheckpoint(request.job_hash()); !status.ok()) return done(status);
+  const int64_t step = request.step();
+  WaitUntilApplied(step, deadline, owner, [this, step, last_whole = request.last_whole(), done = std::move(done)](absl::Status status) {
     if (status.ok() && log_ != nullptr) status = log_->Rotate(step, last_whole);
     if (!status.ok()) return done(status);
     server::FreezeShards(*tables_);
     frozen_step_ = step;
     done(absl::OkStatus());
-  };
-  steps_.WaitUntilApplied(std::move(waiter));
+  });
 }
 
 absl::StatusOr<SavedShards> DataPlane::SaveShards(const SaveShardsRequest& request) {
@@ -124,8 +145,7 @@ DescribeReply DataPlane::Describe() const {
   DescribeReply reply;
   reply.set_job_hash(options_.job_hash);
   reply.set_server_index(options_.server_index);
-  reply.set_server_count(options_.server_count);
-  reply.set_shard_count(options_.job.cluster().shards());
+  *reply.mutable_shard_map() = shard_map();
   for (uint32_t index = 0; index < tables_->size(); ++index) {
     const Table& table = tables_->at(index);
     const TableSize size = table.Size();

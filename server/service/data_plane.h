@@ -11,9 +11,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/data_service.pb.h"
 #include "proto/job.pb.h"
+#include "proto/shard_map.h"
 #include "server/checkpoint/push_log.h"
 #include "server/service/lookup_handler.h"
 #include "server/service/push_handler.h"
@@ -27,7 +29,7 @@ struct EmbeddingServerOptions {
   Job job;  // effective: all defaults set
   uint64_t job_hash = 0;
   uint32_t server_index = 0;
-  uint32_t server_count = 1;
+  ShardMap shard_map = {};          // not set: all of the job's shards are this server's
   std::string checkpoint_dir = {};  // where checkpoints are saved; empty: none are
   std::string resume_dir = {};      // the checkpoint to begin from; empty: none
   bool rejoin = false;              // with the pushes that were logged since
@@ -44,10 +46,22 @@ class DataPlane {
   const LookupHandler& lookups() const { return lookups_; }
   const PushHandler& pushes() const { return pushes_; }
   const TableRegistry& tables() const { return *tables_; }
+  const EmbeddingServerOptions& options() const { return options_; }
+  ShardMap shard_map() const;
+
+  // What a server does for moving shards (proto/shard_service.proto).
+
+  // Calls `done` once, when the pushes of all steps before `step` are applied. `owner` as for TrainingSteps::Cancel.
+  using Done = std::function<void(const absl::Status&)>;
+  void WaitUntilApplied(int64_t step, absl::Time deadline, const void* owner, Done done);
+  // The shards that `map` gives this server are its own from now on; it goes on giving those that it had.
+  void GainShards(const ShardMap& map);
+  // This is the map, and only its shards are the server's own. A server that is new in the job begins with this step.
+  void DropShards(const ShardMap& map, int64_t step);
+
   // Freezes all rows once the pushes of all steps before request.step are applied, and calls `done` once. `owner` as for
   // TrainingSteps::Cancel.
-  using FreezeDone = std::function<void(const absl::Status&)>;
-  void FreezeShards(const FreezeShardsRequest& request, absl::Time deadline, const void* owner, FreezeDone done);
+  void FreezeShards(const FreezeShardsRequest& request, absl::Time deadline, const void* owner, Done done);
   // Saves what was frozen.
   absl::StatusOr<SavedShards> SaveShards(const SaveShardsRequest& request);
   // Walks over all rows.
@@ -56,13 +70,16 @@ class DataPlane {
   void Stop() { steps_.Stop(); }
 
  private:
-  DataPlane(const EmbeddingServerOptions& options, std::unique_ptr<TableRegistry> tables);
+  DataPlane(const EmbeddingServerOptions& options, const ShardMap& map, std::unique_ptr<TableRegistry> tables);
   absl::Status CheckCheckpoint(uint64_t job_hash) const;
   // Takes over the checkpoint and the log of pushes.
   absl::Status Restore();
 
   const EmbeddingServerOptions options_;
   const std::unique_ptr<TableRegistry> tables_;
+  mutable Mutex map_mu_;
+  ShardMap map_ ABSL_GUARDED_BY(map_mu_);
+  bool new_ ABSL_GUARDED_BY(map_mu_);     // in the job: it takes no part in steps yet
   std::unique_ptr<PushLog> log_;          // null: pushes are not logged
   std::atomic<int64_t> frozen_step_{-1};  // that rows are frozen before; -1: they are not
   TicketStore tickets_;

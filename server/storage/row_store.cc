@@ -25,6 +25,16 @@ RowStore::RowStore(uint32_t table, const PageLayout* layout, SlabArena* arena)
   chunks_.push_back(no_rows);  // page 0 begins with its head
 }
 
+RowStore::~RowStore() {
+  if (rows_max_ == 0) return;
+  uint32_t number = 0;
+  for (uint8_t* chunk : chunks_) {
+    const int chunk_bits = PlaceOf(number).chunk_bits;
+    arena_->Free(reinterpret_cast<char*>(chunk), page_bytes_ << chunk_bits);
+    number += 1u << chunk_bits;
+  }
+}
+
 Row RowStore::Find(Key key, uint32_t hash) const {
   for (uint32_t number = HomePage(hash);; number = NextPage(number)) {
     const PageLayout::Page page = PageAt(number);

@@ -4,7 +4,7 @@
 //           first page that is not full; nearly all end at home. No key is reserved and none is ever taken out.
 //   tag:    8 bits of its hash for each row, in one line of the page: a search compares the keys of those that match.
 //   growth: the store grows by a chunk of pages, an eighth to a sixteenth of what it has, and rows move to later pages in place. Chunks
-//           grow with the store, so the list of them stays in cache. Nothing is ever given back.
+//           grow with the store, so the list of them stays in cache. They are given back when the store goes.
 //
 // A random row costs page walks and lines from memory, not bytes. Here it costs one walk, and three lines of the same page for 16 weights;
 // with an index apart from the rows it would be two walks (docs/performance.md). For 16 weights and one slot, 76 bytes with the key, a row
@@ -29,6 +29,9 @@ class RowStore {
  public:
   // `table` is part of the hash. `layout` and `arena` outlive the store.
   RowStore(uint32_t table, const PageLayout* layout, SlabArena* arena);
+  ~RowStore();
+  RowStore(const RowStore&) = delete;
+  RowStore& operator=(const RowStore&) = delete;
 
   // The part of ShardOfKey's hash that the store uses: the half that says nothing about the shard.
   static uint32_t StoreHash(uint64_t placement_hash) { return static_cast<uint32_t>(placement_hash >> 32); }

@@ -52,6 +52,13 @@ char* SlabArena::Allocate(size_t bytes) {
   return piece;
 }
 
+void SlabArena::Free(char* block, size_t bytes) {
+  const size_t rounded = RoundUp(bytes, kBlockUnit);
+  if (rounded >= kSlabBytes) madvise(block, rounded, MADV_DONTNEED);
+  MutexLock lock(&mu_);
+  spare_.emplace(rounded, block);
+}
+
 size_t SlabArena::slab_bytes() const {
   MutexLock lock(&mu_);
   size_t bytes = 0;

@@ -11,7 +11,7 @@
 
 namespace weir::server {
 
-// Thread-safe. Blocks stay where they are, and taken, until the arena goes.
+// Thread-safe. Blocks stay where they are.
 class SlabArena {
  public:
   static constexpr size_t kSlabBytes = size_t{2} << 20;
@@ -24,6 +24,8 @@ class SlabArena {
 
   // Memory of any content, aligned to kBlockUnit, of which whole ones are taken. Ends the process when the machine has none left.
   char* Allocate(size_t bytes);
+  // Gives back what Allocate(bytes) has returned, for later blocks; the machine gets the memory of large ones.
+  void Free(char* block, size_t bytes);
 
   // Taken from the machine, and of it not allocated yet.
   size_t slab_bytes() const;

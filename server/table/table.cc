@@ -22,10 +22,6 @@ constexpr uint32_t kWindowShards = 32;
 // Rows that one optimizer call updates.
 constexpr size_t kUpdateRows = 64;
 
-uint32_t FirstShardOf(uint32_t server, uint32_t shard_count, uint32_t server_count) {
-  return static_cast<uint32_t>((uint64_t{server} * shard_count + server_count - 1) / server_count);
-}
-
 // memcpy of a whole number of lines without a call: most rows are.
 void CopyRow(const float* from, uint32_t dim, float* to) {
   constexpr uint32_t kLineFloats = 16;
@@ -37,9 +33,6 @@ void CopyRow(const float* from, uint32_t dim, float* to) {
 }
 
 }  // namespace
-
-uint32_t ShardRange::first() const { return FirstShardOf(server_index, shard_count, server_count); }
-uint32_t ShardRange::end() const { return FirstShardOf(server_index + 1, shard_count, server_count); }
 
 // What a call needs for one block after another. Not initialised: it is written before it is read.
 struct Table::Block {
@@ -79,56 +72,58 @@ class Table::WindowLock {
   Mutex* held_[kWindowShards];
 };
 
-absl::StatusOr<std::unique_ptr<Table>> Table::Create(uint32_t index, TableSpec spec, uint64_t seed, ShardRange shards, SlabArena* arena) {
+absl::StatusOr<std::unique_ptr<Table>> Table::Create(uint32_t index, TableSpec spec, uint64_t seed, ShardPlace place, SlabArena* arena) {
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RowOptimizer> optimizer, MakeRowOptimizer(spec.optimizer, spec.dim));
   InitializerStream stream;
   stream.seed = seed;
   stream.table = index;
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RowInitializer> initializer, MakeRowInitializer(spec.initializer, stream));
-  return std::unique_ptr<Table>(new Table(index, std::move(spec), shards, arena, std::move(optimizer), std::move(initializer)));
+  return std::unique_ptr<Table>(new Table(index, std::move(spec), std::move(place), arena, std::move(optimizer), std::move(initializer)));
 }
 
-Table::Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
+Table::Table(uint32_t index, TableSpec spec, ShardPlace place, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
              std::unique_ptr<RowInitializer> initializer)
     : index_(index),
       spec_(std::move(spec)),
-      range_(range),
+      server_index_(place.server_index),
+      arena_(arena),
       optimizer_(std::move(optimizer)),
       initializer_(std::move(initializer)),
-      page_layout_(RowLayout{spec_.dim, optimizer_->slot_floats()}) {
-  shards_.reserve(range_.end() - range_.first());
-  for (uint32_t shard = range_.first(); shard < range_.end(); ++shard)
-    shards_.push_back(std::make_unique<Shard>(index_, &page_layout_, arena));
+      page_layout_(RowLayout{spec_.dim, optimizer_->slot_floats()}),
+      map_(std::move(place.map)),
+      shards_(map_.shard_count()),
+      incoming_(map_.shard_count()) {
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    if (Owns(map_, shard)) shards_[shard] = NewShard();
+  }
 }
 
 absl::Status Table::NotOwned(uint32_t position, Key key, uint32_t shard) const {
   return absl::InvalidArgumentError(absl::StrCat("table ", spec_.name, ": key ", key, " at ", position, " is of shard ", shard,
-                                                 " of server ", ServerOfShard(shard, range_.shard_count, range_.server_count),
-                                                 ", but this is server ", range_.server_index, " of ", range_.server_count, " with ",
-                                                 range_.shard_count, " shards in all: route keys by the shard map"));
+                                                 " of server ", OwnerOf(map_, shard), ", but this is server ", server_index_, " (",
+                                                 ToString(map_), "): route keys by the shard map"));
 }
 
 absl::Status Table::CheckOwned(absl::Span<const Key> keys) const {
-  const uint32_t first = range_.first();
-  const uint32_t count = range_.end() - first;
+  const ReaderMutexLock ownership(&ownership_);
   for (size_t i = 0; i < keys.size(); ++i) {
-    const uint32_t shard = ShardOfKey(index_, keys[i], range_.shard_count);
-    if (shard - first >= count) return NotOwned(static_cast<uint32_t>(i), keys[i], shard);
+    const uint32_t shard = ShardOfKey(index_, keys[i], shard_count());
+    if (shards_[shard] == nullptr) return NotOwned(static_cast<uint32_t>(i), keys[i], shard);
   }
   return absl::OkStatus();
 }
 
 absl::Status Table::Place(absl::Span<const Key> keys, size_t first, Block* block) const {
-  const uint32_t first_shard = range_.first();
-  const ShardDivider divider(range_.shard_count);
+  const ShardDivider divider(shard_count());
   const uint32_t table = index_;
+  const std::unique_ptr<Shard>* const shards = shards_.data();
   std::vector<uint32_t>& ends = block->ends;
   ends.assign(shards_.size() + 1, 0);
   for (size_t i = 0; i < block->size; ++i) {
     const auto position = static_cast<uint32_t>(first + i);
     const uint64_t hash = Mix64(table, keys[position]);  // as in ShardOfKey, whose hash the index shares
-    const uint32_t shard = divider.ShardOf(hash) - first_shard;
-    if (shard >= ends.size() - 1) return NotOwned(position, keys[position], shard + first_shard);
+    const uint32_t shard = divider.ShardOf(hash);
+    if (shards[shard] == nullptr) return NotOwned(position, keys[position], shard);
     block->unordered[i] = {position, shard, RowStore::StoreHash(hash)};
     ++ends[shard + 1];
   }
@@ -140,6 +135,7 @@ absl::Status Table::Place(absl::Span<const Key> keys, size_t first, Block* block
 template <typename Work>
 absl::Status Table::ForEachWindow(absl::Span<const Key> keys, Work work) const {
   const std::unique_ptr<Block> block(new Block);
+  const ReaderMutexLock ownership(&ownership_);
   for (size_t first = 0; first < keys.size(); first += kBlockKeys) {
     block->size = std::min(kBlockKeys, keys.size() - first);
     WEIR_RETURN_IF_ERROR(Place(keys, first, block.get()));
@@ -242,7 +238,9 @@ void Table::Apply(absl::Span<const Key> keys, absl::Span<const float> gradients,
 }
 
 void Table::Freeze() {
+  const ReaderMutexLock ownership(&ownership_);
   for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (shard == nullptr) continue;
     MutexLock lock(&shard->mu);
     if (shard->frozen == nullptr) frozen_shards_.fetch_add(1, std::memory_order_relaxed);
     shard->frozen = std::make_unique<Frozen>();
@@ -250,7 +248,9 @@ void Table::Freeze() {
 }
 
 void Table::Thaw() {
+  const ReaderMutexLock ownership(&ownership_);
   for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (shard == nullptr) continue;
     MutexLock lock(&shard->mu);
     if (shard->frozen == nullptr) continue;
     shard->frozen = nullptr;
@@ -269,49 +269,100 @@ void Table::Preserve(Key key, const Row& row, Shard* shard) const {
 }
 
 void Table::CopyShard(uint32_t index, RowBatch* rows) {
+  rows->keys.clear();
+  rows->values.clear();
+  const ReaderMutexLock ownership(&ownership_);
+  if (shards_[index] == nullptr) return;
   Shard& shard = *shards_[index];
   MutexLock lock(&shard.mu);
   const std::unique_ptr<Frozen> frozen = std::move(shard.frozen);
   assert(frozen != nullptr);
   frozen_shards_.fetch_sub(1, std::memory_order_relaxed);
+  CopyRowsOf(shard, frozen.get(), rows);
+}
+
+void Table::CopyRows(uint32_t index, RowBatch* rows) const {
   rows->keys.clear();
   rows->values.clear();
+  const ReaderMutexLock ownership(&ownership_);
+  if (shards_[index] == nullptr) return;
+  MutexLock lock(&shards_[index]->mu);
+  CopyRowsOf(*shards_[index], nullptr, rows);
+}
+
+void Table::CopyRowsOf(const Shard& shard, const Frozen* frozen, RowBatch* rows) const {
   rows->keys.reserve(shard.rows.rows());
   rows->values.reserve(shard.rows.rows() * row_floats());
   shard.rows.ForEach([&](Key key, absl::Span<const float> weights, absl::Span<const float> slots) {
     // Most shards are copied before much of them has changed.
-    if (!frozen->added.empty() && frozen->added.contains(key)) return;
+    if (frozen != nullptr && !frozen->added.empty() && frozen->added.contains(key)) return;
     rows->keys.push_back(key);
-    if (const auto changed = frozen->row_of.find(key); changed != frozen->row_of.end()) {
-      const auto first = frozen->rows.values.begin() + static_cast<ptrdiff_t>(changed->second * row_floats());
-      rows->values.insert(rows->values.end(), first, first + row_floats());
-      return;
+    if (frozen != nullptr) {
+      if (const auto changed = frozen->row_of.find(key); changed != frozen->row_of.end()) {
+        const auto first = frozen->rows.values.begin() + static_cast<ptrdiff_t>(changed->second * row_floats());
+        rows->values.insert(rows->values.end(), first, first + row_floats());
+        return;
+      }
     }
     rows->values.insert(rows->values.end(), weights.begin(), weights.end());
     rows->values.insert(rows->values.end(), slots.begin(), slots.end());
   });
 }
 
+// REQUIRES: the shard's lock, or nobody else knows it.
+void Table::WriteRow(Key key, const float* values, Shard* shard) const {
+  const uint32_t hash = RowStore::StoreHash(Mix64(index_, key));
+  Row row = shard->rows.Find(key, hash);
+  if (row.weights == nullptr) row = shard->rows.Insert(key, hash);
+  std::copy_n(values, dim(), row.weights);
+  std::copy_n(values + dim(), page_layout_.row().slots, row.slots);
+}
+
 void Table::RestoreRows(const RowBatch& rows) {
-  const uint32_t slot_floats = page_layout_.row().slots;
+  const ReaderMutexLock ownership(&ownership_);
   for (size_t i = 0; i < rows.keys.size(); ++i) {
-    const Key key = rows.keys[i];
-    const uint32_t owned = ShardOfKey(index_, key, range_.shard_count) - range_.first();
-    if (owned >= shards_.size()) continue;
-    const uint32_t hash = RowStore::StoreHash(Mix64(index_, key));
-    MutexLock lock(&shards_[owned]->mu);
-    RowStore& store = shards_[owned]->rows;
-    Row row = store.Find(key, hash);
-    if (row.weights == nullptr) row = store.Insert(key, hash);
-    const float* const values = rows.values.data() + i * row_floats();
-    std::copy_n(values, dim(), row.weights);
-    std::copy_n(values + dim(), slot_floats, row.slots);
+    Shard* const shard = shards_[ShardOfKey(index_, rows.keys[i], shard_count())].get();
+    if (shard == nullptr) continue;
+    MutexLock lock(&shard->mu);
+    WriteRow(rows.keys[i], rows.values.data() + i * row_floats(), shard);
+  }
+}
+
+void Table::ReceiveRows(const RowBatch& rows) {
+  const WriterMutexLock ownership(&ownership_);
+  for (size_t i = 0; i < rows.keys.size(); ++i) {
+    std::unique_ptr<Shard>& shard = incoming_[ShardOfKey(index_, rows.keys[i], shard_count())];
+    if (shard == nullptr) shard = NewShard();
+    WriteRow(rows.keys[i], rows.values.data() + i * row_floats(), shard.get());
+  }
+}
+
+void Table::GainShards(const ShardMap& map) {
+  const WriterMutexLock ownership(&ownership_);
+  map_ = map;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    if (shards_[shard] == nullptr && Owns(map, shard)) {
+      shards_[shard] = incoming_[shard] == nullptr ? NewShard() : std::move(incoming_[shard]);
+    }
+    incoming_[shard] = nullptr;
+  }
+}
+
+void Table::DropShards(const ShardMap& map) {
+  const WriterMutexLock ownership(&ownership_);
+  map_ = map;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    if (shards_[shard] == nullptr || Owns(map, shard)) continue;
+    if (shards_[shard]->frozen != nullptr) frozen_shards_.fetch_sub(1, std::memory_order_relaxed);
+    shards_[shard] = nullptr;
   }
 }
 
 TableSize Table::Size() const {
   TableSize size;
+  const ReaderMutexLock ownership(&ownership_);
   for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (shard == nullptr) continue;
     MutexLock lock(&shard->mu);
     size.rows += shard->rows.rows();
     size.payload_bytes += shard->rows.rows() * page_layout_.row().payload_bytes();
@@ -322,7 +373,9 @@ TableSize Table::Size() const {
 
 uint64_t Table::Fingerprint() const {
   uint64_t sum = 0;
+  const ReaderMutexLock ownership(&ownership_);
   for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (shard == nullptr) continue;
     MutexLock lock(&shard->mu);
     shard->rows.ForEach([&](Key key, absl::Span<const float> weights, absl::Span<const float> slots) {
       const uint64_t of_weights = XXH3_64bits_withSeed(weights.data(), weights.size() * sizeof(float), Mix64(index_, key));

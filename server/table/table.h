@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "proto/job_tables.h"
 #include "proto/row_initializer.h"
+#include "proto/shard_map.h"
 #include "proto/step_scales.h"
 #include "server/optimizer/row_optimizer.h"
 #include "server/storage/page_layout.h"
@@ -25,14 +26,10 @@
 
 namespace weir::server {
 
-// The shards of a server: [first, end) of shard_count.
-struct ShardRange {
+// Whose shards of which map.
+struct ShardPlace {
   uint32_t server_index = 0;
-  uint32_t server_count = 1;
-  uint32_t shard_count = 1;
-
-  uint32_t first() const;
-  uint32_t end() const;
+  ShardMap map;
 };
 
 // Whole rows: values holds for each key its weights, then its slots.
@@ -49,11 +46,11 @@ struct TableSize {
 
 // Thread-safe: a lock for each shard, held for a few rows at a time and never while something else is waited for. A lookup sees each row
 // whole, but may see some rows before and some after an Apply that runs beside it: what must not mix is kept apart by steps
-// (training_steps.h).
+// (training_steps.h). While the number of servers changes, shards come and go; each call sees those of one moment.
 class Table {
  public:
   // `index` is the table's place in the job; `arena` outlives the table. INVALID_ARGUMENT: settings that no optimizer or initializer knows.
-  static absl::StatusOr<std::unique_ptr<Table>> Create(uint32_t index, TableSpec spec, uint64_t seed, ShardRange shards, SlabArena* arena);
+  static absl::StatusOr<std::unique_ptr<Table>> Create(uint32_t index, TableSpec spec, uint64_t seed, ShardPlace place, SlabArena* arena);
 
   const TableSpec& spec() const { return spec_; }
   uint32_t index() const { return index_; }
@@ -78,14 +75,30 @@ class Table {
   // From now on CopyShard gives the rows as they are now, whatever Apply does meanwhile: what it changes is copied first, row by row.
   // REQUIRES: no Apply runs beside it. A shard that is frozen already is frozen anew.
   void Freeze();
-  // All rows of one of the server's shards, 0 to shard_count(), as they were when it was frozen; then it is no longer. Its lock is held
-  // over the copy. REQUIRES: frozen.
+  // All rows of a shard, as they were when it was frozen; then it is no longer. Its lock is held over the copy. None, when another server
+  // owns it. REQUIRES: frozen.
   void CopyShard(uint32_t shard, RowBatch* rows);
   // What is frozen still is no longer.
   void Thaw();
   // Takes over those rows whose keys this server owns, as they are; rows that are here already are replaced. REQUIRES: row_floats() values
   // for each key.
   void RestoreRows(const RowBatch& rows);
+
+  // Shards move from server to server while no row changes: their rows are copied and received, the shards are gained, and their old owner
+  // drops them.
+
+  // All rows of a shard as they are; none, when another server owns it. Its lock is held over the copy.
+  void CopyRows(uint32_t shard, RowBatch* rows) const;
+
+  // Keeps rows of shards that are about to be gained; nobody sees them yet. REQUIRES: as RestoreRows.
+  void ReceiveRows(const RowBatch& rows);
+  // The shards that `map` gives this server are its own, those that it did not own before with the rows received. What else was received is
+  // forgotten.
+  void GainShards(const ShardMap& map);
+  // Shards that `map` gives to others are no longer its own; their rows go, and their memory can be used again.
+  void DropShards(const ShardMap& map);
+
+  // All of the job, whoever owns them.
   uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
   uint32_t row_floats() const { return page_layout_.row().weights + page_layout_.row().slots; }
 
@@ -110,12 +123,19 @@ class Table {
   struct Block;
   class WindowLock;
 
-  Table(uint32_t index, TableSpec spec, ShardRange range, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
+  Table(uint32_t index, TableSpec spec, ShardPlace place, SlabArena* arena, std::unique_ptr<RowOptimizer> optimizer,
         std::unique_ptr<RowInitializer> initializer);
 
-  absl::Status NotOwned(uint32_t position, Key key, uint32_t shard) const;
+  using Shards = std::vector<std::unique_ptr<Shard>>;
+
+  bool Owns(const ShardMap& map, uint32_t shard) const { return OwnerOf(map, shard) == server_index_; }
+  std::unique_ptr<Shard> NewShard() const { return std::make_unique<Shard>(index_, &page_layout_, arena_); }
+  absl::Status NotOwned(uint32_t position, Key key, uint32_t shard) const ABSL_SHARED_LOCKS_REQUIRED(ownership_);
   // Places keys [first, first + block->size).
-  absl::Status Place(absl::Span<const Key> keys, size_t first, Block* block) const;
+  absl::Status Place(absl::Span<const Key> keys, size_t first, Block* block) const ABSL_SHARED_LOCKS_REQUIRED(ownership_);
+  void WriteRow(Key key, const float* values, Shard* shard) const;
+  // As they were when frozen; null: as they are. REQUIRES: the shard's lock.
+  void CopyRowsOf(const Shard& shard, const Frozen* frozen, RowBatch* rows) const;
   // work(window) for all keys, some at a time, with the locks of the window's shards; keys of a shard stand together.
   template <typename Work>
   absl::Status ForEachWindow(absl::Span<const Key> keys, Work work) const;
@@ -129,12 +149,17 @@ class Table {
 
   const uint32_t index_;
   const TableSpec spec_;
-  const ShardRange range_;
+  const uint32_t server_index_;
+  SlabArena* const arena_;
   const std::unique_ptr<RowOptimizer> optimizer_;
   const std::unique_ptr<RowInitializer> initializer_;
   const PageLayout page_layout_;
-  std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
-  std::atomic<uint32_t> frozen_shards_{0};      // changes under the shards' locks
+  // Held shared by all who use shards, before any shard's lock; exclusively by who changes what is owned. The vectors' sizes are constant.
+  mutable SharedMutex ownership_;
+  ShardMap map_ ABSL_GUARDED_BY(ownership_);     // the last one
+  Shards shards_;                                // all of the job; null: another server's
+  Shards incoming_ ABSL_GUARDED_BY(ownership_);  // received, not gained yet; null: nothing
+  std::atomic<uint32_t> frozen_shards_{0};       // changes under the shards' locks
 };
 
 }  // namespace weir::server

@@ -17,12 +17,18 @@ namespace weir::server {
 class TableRegistry {
  public:
   // INVALID_ARGUMENT: a limit of base/limits.h, fewer shards than servers, or settings that nothing knows.
+  static absl::StatusOr<std::unique_ptr<TableRegistry>> Create(const Job& job, const ShardPlace& place);
+  // Where the number of servers does not change; INVALID_ARGUMENT also for an index that is not below it.
   static absl::StatusOr<std::unique_ptr<TableRegistry>> Create(const Job& job, uint32_t server_index, uint32_t server_count);
 
   uint32_t size() const { return static_cast<uint32_t>(tables_.size()); }
   Table& at(uint32_t index) const { return *tables_[index]; }
   // INVALID_ARGUMENT: no table has this index.
   absl::StatusOr<Table*> Find(uint32_t index) const;
+
+  // Of all tables, as Table says.
+  void GainShards(const ShardMap& map);
+  void DropShards(const ShardMap& map);
 
   uint64_t rows() const;
   uint64_t Fingerprint() const;

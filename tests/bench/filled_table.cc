@@ -23,7 +23,7 @@ std::unique_ptr<Table> FilledTable(uint64_t rows, SlabArena* arena) {
   spec.optimizer.set_initial_accumulator(0);
   spec.initializer.set_type(Initializer::TYPE_UNIFORM);
   spec.initializer.set_scale(0.05);
-  std::unique_ptr<Table> table = *Table::Create(0, std::move(spec), 1, ShardRange{0, 1, kShards}, arena);
+  std::unique_ptr<Table> table = *Table::Create(0, std::move(spec), 1, ShardPlace{0, MakeShardMap(kShards, 1)}, arena);
   const std::vector<float> gradients(kBatch * kFilledDim, 1e-3f);
   for (uint64_t row = 0; row < rows; row += kBatch) {
     std::vector<Key> keys(std::min(kBatch, rows - row));

@@ -122,7 +122,7 @@ int Serve(int in, int out) {
   server::EmbeddingServer server;
   RawService raw;
   const Job job = JobWith("none", "none");
-  Must(server.Start({job, JobHash(job), 0, 1}));
+  Must(server.Start({job, JobHash(job)}));
   const auto endpoint = Must(GrpcEndpoint::Listen("127.0.0.1:0", {server.service()}));
   const auto raw_endpoint = Must(GrpcEndpoint::Listen("127.0.0.1:0", {&raw}));
   const std::string addresses = absl::StrCat(endpoint->address(), " ", raw_endpoint->address(), "\n");

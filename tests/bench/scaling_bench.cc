@@ -69,7 +69,7 @@ class Cluster {
     options.job_hash = JobHash(job_);
     for (uint32_t index = 0; index < setting.servers; ++index) {
       servers_.push_back(std::make_unique<server::EmbeddingServer>());
-      Must(servers_.back()->Start({job_, options.job_hash, index, setting.servers}));
+      Must(servers_.back()->Start({job_, options.job_hash, index, MakeShardMap(job_.cluster().shards(), setting.servers)}));
       endpoints_.push_back(Must(GrpcEndpoint::Listen("127.0.0.1:0", {servers_.back()->service()})));
       options.servers.push_back(endpoints_.back()->address());
     }

@@ -24,7 +24,7 @@ std::vector<TableBatch> MakeBatches(const std::vector<size_t>& sizes, const Shar
 }
 
 TEST(SplitCallsTest, PartsCoverEverySlotOnceAndStayBelowTheTarget) {
-  const std::vector<TableBatch> batches = MakeBatches({700, 0, 3, 1500, 1}, {256, 3});
+  const std::vector<TableBatch> batches = MakeBatches({700, 0, 3, 1500, 1}, MakeShardMap(256, 3));
   for (const size_t target : {1u, 100u, 1000u, 1u << 20}) {
     const auto parts = SplitCalls(batches, {3, 10, target});
     ASSERT_TRUE(parts.ok()) << parts.status();
@@ -63,7 +63,7 @@ TEST(SplitCallsTest, AServerWithoutKeysGetsOneEmptyPart) {
 }
 
 TEST(SplitCallsTest, PartsAreEven) {
-  const std::vector<TableBatch> batches = MakeBatches({1001}, {1, 1});
+  const std::vector<TableBatch> batches = MakeBatches({1001}, MakeShardMap(1, 1));
   const auto parts = SplitCalls(batches, {1, 1, 1000});
   ASSERT_TRUE(parts.ok());
   ASSERT_EQ(parts->size(), 2u);
@@ -72,9 +72,9 @@ TEST(SplitCallsTest, PartsAreEven) {
 }
 
 TEST(SplitCallsTest, TooManyPartsAreRefused) {
-  const std::vector<TableBatch> most = MakeBatches({kPartsMax}, {1, 1});
+  const std::vector<TableBatch> most = MakeBatches({kPartsMax}, MakeShardMap(1, 1));
   EXPECT_TRUE(SplitCalls(most, {1, 1, 1}).ok());
-  const std::vector<TableBatch> over = MakeBatches({kPartsMax + 1}, {1, 1});
+  const std::vector<TableBatch> over = MakeBatches({kPartsMax + 1}, MakeShardMap(1, 1));
   EXPECT_TRUE(absl::IsResourceExhausted(SplitCalls(over, {1, 1, 1}).status()));
 }
 

@@ -58,7 +58,7 @@ class ClientServerTest : public testing::TestWithParam<Case> {
     options.call_bytes_target = GetParam().call_bytes_target;
     for (uint32_t index = 0; index < kServers; ++index) {
       servers_.push_back(std::make_unique<server::EmbeddingServer>());
-      const absl::Status started = servers_.back()->Start({*job, options.job_hash, index, kServers});
+      const absl::Status started = servers_.back()->Start({*job, options.job_hash, index, MakeShardMap(job->cluster().shards(), kServers)});
       ASSERT_TRUE(started.ok()) << started;
       auto endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {servers_.back()->service()});
       ASSERT_TRUE(endpoint.ok()) << endpoint.status();

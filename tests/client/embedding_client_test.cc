@@ -63,7 +63,7 @@ void CheckRoundTrip(FakeCluster* cluster, Client* client, int64_t steps) {
     for (size_t i = 0; i + 1 < keys.size(); ++i) {
       for (uint32_t column = 0; column < 4; ++column) ASSERT_EQ(rows[i * 4 + column], truth[keys[i]][column]);
     }
-    for (uint32_t server = 0; server < cluster->map().server_count; ++server) {
+    for (uint32_t server = 0; server < ServersOf(cluster->map()); ++server) {
       EXPECT_EQ(cluster->server(server).complete_steps().count(step), 1u);
     }
   }
@@ -135,7 +135,7 @@ TEST(ClientTest, BadArgumentsReachNobody) {
 
 TEST(ClientTest, RefusedRowsAreReported) {
   FakeCluster cluster(2, kTables);
-  cluster.server(cluster.map().ServerOf(0, 5)).Refuse(0, 5);
+  cluster.server(OwnerOf(cluster.map(), 0, 5)).Refuse(0, 5);
   const auto client = ConnectOrDie(cluster.options());
   std::vector<KeyStatus> refused;
   ASSERT_TRUE(client->Push(0, 1, 0, std::vector<Key>{4, 5}, std::vector<float>(8, 1.0f), &refused).ok());
@@ -226,17 +226,17 @@ absl::Status ConnectTo(FakeServerOptions server) {
 
 TEST(ClientTest, TrustsNoDescription) {
   FakeServerOptions server;
-  server.map = {256, 1};
+  server.map = MakeShardMap(256, 1);
   server.tables = kTables;
   EXPECT_TRUE(ConnectTo(server).ok());
   FakeServerOptions bad = server;
   bad.protocol_version = kProtocolVersion + 1;
   EXPECT_TRUE(absl::IsFailedPrecondition(ConnectTo(bad)));
   bad = server;
-  bad.map.shard_count = 0;
+  bad.map.set_shard_count(0);
   EXPECT_TRUE(absl::IsInvalidArgument(ConnectTo(bad)));
   bad = server;
-  bad.map.shard_count = kShardsMax + 1;
+  bad.map.set_shard_count(kShardsMax + 1);
   EXPECT_TRUE(absl::IsInvalidArgument(ConnectTo(bad)));
   bad = server;
   bad.tables[1].dim = kDimMax + 1;

@@ -77,7 +77,7 @@ absl::StatusOr<FakeDataService::TableOf> FakeDataService::ReadKeys(const TableKe
     WEIR_ASSIGN_OR_RETURN(read.keys, compression::DecodeKeysSorted(keys.keys(), keys.count()));
   }
   for (const Key key : read.keys) {
-    if (options_.map.ServerOf(read.table, key) != options_.index) return absl::InvalidArgumentError("a key of another server");
+    if (OwnerOf(options_.map, read.table, key) != options_.index) return absl::InvalidArgumentError("a key of another server");
   }
   return read;
 }
@@ -95,8 +95,7 @@ grpc::Status FakeDataService::Describe(grpc::ServerContext*, const DescribeReque
   if (Strike(&faults_.unavailable_describes)) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "ordered");
   reply->set_job_hash(options_.job_hash);
   reply->set_server_index(options_.index);
-  reply->set_server_count(options_.map.server_count);
-  reply->set_shard_count(options_.map.shard_count);
+  *reply->mutable_shard_map() = options_.map;
   reply->set_protocol_version(options_.protocol_version);
   for (const TableInfo& table : options_.tables) {
     TableDescription* const description = reply->add_tables();
@@ -300,7 +299,7 @@ absl::Status FakeDataService::ReadPooled(const PushRequest& request, const Ticke
   return absl::OkStatus();
 }
 
-FakeCluster::FakeCluster(uint32_t servers, std::vector<TableInfo> tables) : map_{256, servers} {
+FakeCluster::FakeCluster(uint32_t servers, std::vector<TableInfo> tables) : map_(MakeShardMap(256, servers)) {
   for (uint32_t index = 0; index < servers; ++index) {
     FakeServerOptions options;
     options.index = index;

@@ -19,14 +19,14 @@ constexpr Key kLastKey = std::numeric_limits<Key>::max();
 // What RouteUnique must answer, from ordered containers.
 RoutedKeys ReferenceRoute(const ShardMap& map, uint32_t table, const std::vector<Key>& keys) {
   std::set<std::pair<uint32_t, Key>> distinct;
-  for (const Key key : keys) distinct.emplace(map.ServerOf(table, key), key);
+  for (const Key key : keys) distinct.emplace(OwnerOf(map, table, key), key);
   RoutedKeys routed;
-  routed.server_ends.assign(map.server_count, 0);
+  routed.server_ends.assign(ServersOf(map), 0);
   std::map<Key, uint32_t> slot_of_key;
   for (const auto& [server, key] : distinct) {
     slot_of_key[key] = static_cast<uint32_t>(routed.keys.size());
     routed.keys.push_back(key);
-    for (uint32_t later = server; later < map.server_count; ++later) routed.server_ends[later] = static_cast<uint32_t>(routed.keys.size());
+    for (uint32_t later = server; later < ServersOf(map); ++later) routed.server_ends[later] = static_cast<uint32_t>(routed.keys.size());
   }
   for (const Key key : keys) routed.slot_of.push_back(slot_of_key[key]);
   return routed;
@@ -45,7 +45,7 @@ std::vector<Key> DrawKeys(const Draw& draw, std::mt19937_64* random) {
 
 class RouteTest : public testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {
  protected:
-  ShardMap map() const { return {std::get<0>(GetParam()), std::get<1>(GetParam())}; }
+  ShardMap map() const { return MakeShardMap(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
 TEST_P(RouteTest, UniqueEqualsTheReference) {
@@ -78,12 +78,12 @@ TEST_P(RouteTest, AllKeepsEveryOccurrenceInOrder) {
     const std::vector<Key> keys = DrawKeys(draw, &random);
     router.RouteAll(3, keys, &routed);
     ASSERT_EQ(routed.keys.size(), keys.size());
-    ASSERT_EQ(routed.server_ends.size(), map().server_count);
+    ASSERT_EQ(routed.server_ends.size(), ServersOf(map()));
     EXPECT_EQ(routed.server_ends.back(), keys.size());
-    std::vector<uint32_t> next(map().server_count);
-    for (uint32_t server = 0; server < map().server_count; ++server) next[server] = routed.server_begin(server);
+    std::vector<uint32_t> next(ServersOf(map()));
+    for (uint32_t server = 0; server < ServersOf(map()); ++server) next[server] = routed.server_begin(server);
     for (size_t i = 0; i < keys.size(); ++i) {
-      EXPECT_EQ(routed.slot_of[i], next[map().ServerOf(3, keys[i])]++);
+      EXPECT_EQ(routed.slot_of[i], next[OwnerOf(map(), 3, keys[i])]++);
       EXPECT_EQ(routed.keys[routed.slot_of[i]], keys[i]);
     }
   }
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Maps, RouteTest,
                                          std::make_tuple(1000u, 7u), std::make_tuple(1024u, 1024u)));
 
 TEST(KeyRouterTest, AllEqualKeysShareOneSlot) {
-  KeyRouter router({256, 2});
+  KeyRouter router(MakeShardMap(256, 2));
   RoutedKeys routed;
   router.RouteUnique(0, std::vector<Key>(5000, kLastKey), &routed);
   EXPECT_EQ(routed.keys, std::vector<Key>{kLastKey});
@@ -102,9 +102,9 @@ TEST(KeyRouterTest, AllEqualKeysShareOneSlot) {
 }
 
 TEST(KeyRouterTest, TheSameKeyOfTwoTablesMayHaveTwoOwners) {
-  const ShardMap map = {256, 8};
+  const ShardMap map = MakeShardMap(256, 8);
   uint32_t differ = 0;
-  for (Key key = 0; key < 1000; ++key) differ += map.ServerOf(0, key) != map.ServerOf(1, key);
+  for (Key key = 0; key < 1000; ++key) differ += OwnerOf(map, 0, key) != OwnerOf(map, 1, key);
   // 7 of 8 by chance; the standard deviation is 10.
   EXPECT_NEAR(differ, 875, 60);
 }

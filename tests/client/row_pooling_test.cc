@@ -15,7 +15,7 @@
 namespace weir::client {
 namespace {
 
-constexpr ShardMap kMap = {256, 2};
+const ShardMap kMap = MakeShardMap(256, 2);
 
 std::vector<TableInfo> Tables(size_t count, uint32_t dim) {
   std::vector<TableInfo> tables;

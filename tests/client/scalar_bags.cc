@@ -48,7 +48,7 @@ std::vector<ScalarBags::Part> ScalarBags::PartsOf(uint32_t sample, uint32_t serv
     const uint32_t begin = from.ends.empty() ? sample : sample == 0 ? 0 : from.ends[sample - 1];
     const uint32_t end = from.ends.empty() ? sample + 1 : from.ends[sample];
     for (uint32_t i = begin; i < end; ++i) {
-      if (map_.ServerOf(from.table, from.keys[i]) != server) continue;
+      if (OwnerOf(map_, from.table, from.keys[i]) != server) continue;
       part.keys.push_back(from.keys[i]);
       const std::vector<float> row = Row(from.table, from.keys[i]);
       for (uint32_t column = 0; column < dim_; ++column) part.sum[column] += row[column];
@@ -72,7 +72,7 @@ std::vector<ScalarBags::Part> ScalarBags::PartsOf(uint32_t sample, uint32_t serv
 std::vector<float> ScalarBags::Pool(uint32_t samples, const std::vector<FeatureKeys>& features, double sparsity) {
   std::vector<float> pooled(samples * features.size() * dim_, 0.0f);
   for (uint32_t sample = 0; sample < samples; ++sample) {
-    for (uint32_t server = 0; server < map_.server_count; ++server) {
+    for (uint32_t server = 0; server < ServersOf(map_); ++server) {
       for (const Part& part : PartsOf(sample, server, features, sparsity)) {
         for (uint32_t column = 0; column < dim_; ++column) {
           if (part.kept[column]) pooled[(sample * features.size() + part.feature) * dim_ + column] += part.sum[column];
@@ -86,7 +86,7 @@ std::vector<float> ScalarBags::Pool(uint32_t samples, const std::vector<FeatureK
 void ScalarBags::AddGradients(uint32_t samples, const std::vector<FeatureKeys>& features, const std::vector<float>& gradient,
                               double sparsity) {
   for (uint32_t sample = 0; sample < samples; ++sample) {
-    for (uint32_t server = 0; server < map_.server_count; ++server) {
+    for (uint32_t server = 0; server < ServersOf(map_); ++server) {
       for (const Part& part : PartsOf(sample, server, features, sparsity)) {
         for (const Key key : part.keys) {
           std::vector<float>& sum = sums_[{features[part.feature].table, key}];

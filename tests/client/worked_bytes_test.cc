@@ -66,7 +66,7 @@ class WorkedBytesTest : public testing::TestWithParam<Case> {
     ASSERT_TRUE(job.ok()) << job.status();
     ClientOptions options;
     options.job_hash = JobHash(*job);
-    ASSERT_TRUE(server_.Start({*job, options.job_hash, 0, 1}).ok());
+    ASSERT_TRUE(server_.Start({*job, options.job_hash}).ok());
     auto endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {server_.service()});
     ASSERT_TRUE(endpoint.ok()) << endpoint.status();
     endpoint_ = *std::move(endpoint);

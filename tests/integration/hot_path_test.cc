@@ -127,7 +127,7 @@ TEST(HotPathTest, AStepThroughGrpc) {
   server::EmbeddingServer server;
   client::ClientOptions options;
   options.job_hash = JobHash(job);
-  ASSERT_TRUE(server.Start({job, options.job_hash, 0, 1}).ok());
+  ASSERT_TRUE(server.Start({job, options.job_hash}).ok());
   const auto endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {server.service()}).value();
   options.servers = {endpoint->address()};
   const auto client = client::Client::Connect(options).value();

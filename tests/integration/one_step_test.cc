@@ -88,7 +88,7 @@ class OneStepTest : public ::testing::TestWithParam<std::vector<std::string>> {
   void StartServers(const Job& job) {
     for (uint32_t i = 0; i < kServers; ++i) {
       servers_.push_back(std::make_unique<server::EmbeddingServer>());
-      ASSERT_TRUE(servers_.back()->Start({job, JobHash(job), i, kServers}).ok());
+      ASSERT_TRUE(servers_.back()->Start({job, JobHash(job), i, MakeShardMap(job.cluster().shards(), kServers)}).ok());
       endpoints_.push_back(*GrpcEndpoint::Listen("127.0.0.1:0", {servers_.back()->service()}));
     }
     for (uint32_t rank = 0; rank < kWorkers; ++rank) {

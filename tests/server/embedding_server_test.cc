@@ -21,7 +21,7 @@ struct Served {
     options.job = SmallJob{}.Make();
     options.job_hash = kJobHash;
     options.server_index = index;
-    options.server_count = count;
+    options.shard_map = MakeShardMap(options.job.cluster().shards(), count);
     EXPECT_TRUE(server.Start(options).ok());
   }
   // The keys 0 to 99 of table 0 that live here.
@@ -55,8 +55,7 @@ TEST(EmbeddingServerTest, FingerprintsOfServersAddUp) {
   EXPECT_EQ(left.server.Fingerprint() + right.server.Fingerprint(), whole.server.Fingerprint());
   const DescribeReply described = right.server.Describe();
   EXPECT_EQ(described.server_index(), 1u);
-  EXPECT_EQ(described.server_count(), 2u);
-  EXPECT_EQ(described.shard_count(), 8u);
+  EXPECT_TRUE(SameShardMap(described.shard_map(), MakeShardMap(8, 2))) << described.shard_map().DebugString();
   EXPECT_EQ(described.protocol_version(), kProtocolVersion);
   EXPECT_EQ(described.fingerprint(), right.server.Fingerprint());
   EXPECT_EQ(described.tables(0).rows(), right.server.rows());

@@ -40,6 +40,7 @@ class OnesBags final : public client::EmbeddingBags {
   absl::StatusOr<std::unique_ptr<client::BagsPush>> StartPush(client::BagsLookup*, absl::Span<const float>) override {
     return absl::InternalError("evaluation pushes");
   }
+  void FollowServers() override {}
   std::vector<client::CodecStats> TakeStats() override { return {}; }
 
  private:

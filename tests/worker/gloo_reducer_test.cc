@@ -62,7 +62,9 @@ class FakeControl final : public ControlClient {
   absl::StatusOr<NextRangeReply> NextRange(NextRangeRequest::Set) override { return absl::InternalError("not part of this test"); }
   const std::string& checkpoint_dir() const override { return none_; }
   const std::string& resume_dir() const override { return none_; }
-  absl::StatusOr<bool> CheckpointDue(int64_t) override { return false; }
+  const ShardMap& shard_map() const override { return map_; }
+  absl::StatusOr<PauseDueReply> PauseDue(int64_t) override { return PauseDueReply(); }
+  absl::StatusOr<AwaitShardMapReply> AwaitShardMap(int64_t) override { return AwaitShardMapReply(); }
   absl::Status SaveCheckpoint(SaveCheckpointRequest) override { return absl::UnimplementedError("not here"); }
   absl::Status CheckpointWritten(int64_t) override { return absl::UnimplementedError("not here"); }
   absl::Status Barrier(absl::string_view, absl::Duration) override { return absl::OkStatus(); }
@@ -75,6 +77,7 @@ class FakeControl final : public ControlClient {
   const uint32_t rank_;
   const Job job_;
   const std::string none_;
+  const ShardMap map_;
 };
 
 TEST(GlooReducerTest, SumsGradientsAndSamplesOfAllWorkersAndCountsBytes) {

@@ -69,6 +69,7 @@ class FakeBags final : public client::EmbeddingBags {
     return ProbedRows{Pooled(request.samples, true_value),
                       what_if_value != 0 ? Pooled(request.samples, what_if_value) : std::vector<float>()};
   }
+  void FollowServers() override {}
   std::vector<client::CodecStats> TakeStats() override { return {}; }
 
   float true_value = 0.01f;

@@ -69,6 +69,7 @@ class WatchedBags final : public client::EmbeddingBags {
     if (!push.ok()) return push.status();
     return std::make_unique<Push>(this, *std::move(push));
   }
+  void FollowServers() override { bags_->FollowServers(); }
   std::vector<client::CodecStats> TakeStats() override { return bags_->TakeStats(); }
 
  private:
@@ -151,7 +152,7 @@ StepWaits WaitsOf(const Case& of) {
   server::EmbeddingServer server;
   client::ClientOptions options;
   options.job_hash = JobHash(job);
-  EXPECT_TRUE(server.Start({job, options.job_hash, 0, 1}).ok());
+  EXPECT_TRUE(server.Start({job, options.job_hash}).ok());
   const auto endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {server.service()}).value();
   options.servers = {endpoint->address()};
   const auto client = client::Client::Connect(options).value();

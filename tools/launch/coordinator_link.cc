@@ -31,6 +31,15 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
     return reply;
   }
 
+  absl::Status Resize(uint32_t servers) override {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+    ResizeRequest request;
+    request.set_servers(servers);
+    ResizeReply reply;
+    return FromGrpc(stub_->Resize(&context, request, &reply), peer_);
+  }
+
   absl::Status Stop(absl::string_view reason) override {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));

@@ -2,6 +2,7 @@
 #ifndef WEIR_TOOLS_LAUNCH_COORDINATOR_LINK_H_
 #define WEIR_TOOLS_LAUNCH_COORDINATOR_LINK_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,8 @@ class CoordinatorLink {
   virtual const std::string& address() const = 0;
   // Errors name the address.
   virtual absl::StatusOr<StatusReply> Status() = 0;
+  // The job is to go on with so many servers (ControlService.Resize).
+  virtual absl::Status Resize(uint32_t servers) = 0;
   // Ends the job as failed or interrupted.
   virtual absl::Status Stop(absl::string_view reason) = 0;
 };

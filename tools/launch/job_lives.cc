@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "proto/checkpoint_folder.h"
+#include "tools/launch/new_run_folder.h"
 
 namespace weir::tools {
 namespace {
@@ -46,8 +47,7 @@ absl::StatusOr<Beginning> NextBeginning(const std::string& dir, const std::strin
 
 }  // namespace
 
-absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* signals,
-                         const std::function<void(const StatusReply&)>& on_status) {
+absl::Status RunJobLives(Job job, ClusterOptions options, StopSignals* signals, const std::function<void(const StatusReply&)>& on_status) {
   const std::string first = options.resume_dir;
   const int64_t began = absl::ToUnixSeconds(absl::Now());
   absl::Time died = absl::InfinitePast();  // nobody has since the last new step
@@ -79,6 +79,10 @@ absl::Status RunJobLives(const Job& job, ClusterOptions options, StopSignals* si
     const absl::StatusOr<Beginning> beginning = NextBeginning(CheckpointDir(job, options.run_dir), first, began);
     if (!beginning.ok()) {
       return absl::Status(status.code(), absl::StrCat(status.message(), "\nand the job cannot go on: ", beginning.status().message()));
+    }
+    if (cluster.servers() != job.cluster().servers()) {
+      job.mutable_cluster()->set_servers(cluster.servers());
+      WEIR_RETURN_IF_ERROR(ReuseRunFolder(job).status());
     }
     ++options.life;
     options.resume_dir = beginning->dir;

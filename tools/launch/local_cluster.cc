@@ -38,7 +38,7 @@ std::string ReadAddress(const std::string& path) {
 }  // namespace
 
 LocalCluster::LocalCluster(const Job& job, ClusterOptions options, StopSignals* signals)
-    : job_(job), options_(std::move(options)), signals_(signals) {}
+    : job_(job), options_(std::move(options)), signals_(signals), servers_(job.cluster().servers()) {}
 
 LocalCluster::~LocalCluster() { StopAll("the launcher ends"); }
 
@@ -108,8 +108,27 @@ absl::Status LocalCluster::StartPeers(const std::string& coordinator_address) {
     WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child,
                           ChildProcess::Start({peer.Name(), CommandOf(peer, coordinator_address), LogPath(peer.Name())}));
     children_.push_back(std::move(child));
+    peers_.push_back(peer);
     WEIR_RETURN_IF_ERROR(WaitUntilJoined(peer));
   }
+  return absl::OkStatus();
+}
+
+absl::Status LocalCluster::StartMoreServers(const StatusReply& status) {
+  if (status.state() != StatusReply::STATE_TRAINING || status.servers_wanted() == 0) return absl::OkStatus();
+  servers_ = status.servers_wanted();
+  const uint32_t index = status.servers_registered();
+  bool joining = false;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const bool runs = !children_[i + 1]->Poll().has_value();
+    joining = joining || (peers_[i].role == ROLE_SERVER && peers_[i].index == index && runs);
+  }
+  if (index >= servers_ || joining) return absl::OkStatus();
+  const Peer peer = {ROLE_SERVER, index, options_.binaries.server};
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child,
+                        ChildProcess::Start({peer.Name(), CommandOf(peer, link_->address()), LogPath(peer.Name())}));
+  children_.push_back(std::move(child));
+  peers_.push_back(peer);
   return absl::OkStatus();
 }
 
@@ -143,6 +162,7 @@ absl::Status LocalCluster::Watch(const std::function<void(const StatusReply&)>& 
       if (const absl::StatusOr<StatusReply> status = link_->Status(); status.ok()) {
         silent_at = absl::Now() + silence_max;
         on_status(*status);
+        WEIR_RETURN_IF_ERROR(StartMoreServers(*status));
       }
     }
     if (!coordinator_ended && absl::Now() >= silent_at) {
@@ -179,12 +199,11 @@ absl::StatusOr<bool> LocalCluster::AllEnded() {
 }
 
 absl::StatusOr<bool> LocalCluster::RejoinServer(size_t child) {
-  const std::vector<Peer> peers = Peers();
-  if (child == 0 || peers[child - 1].role != ROLE_SERVER || rejoins_ >= options_.rejoins || link_ == nullptr) return false;
-  const Peer& peer = peers[child - 1];
+  if (child == 0 || peers_[child - 1].role != ROLE_SERVER || rejoins_ >= options_.rejoins || link_ == nullptr) return false;
+  const Peer& peer = peers_[child - 1];
   const absl::StatusOr<StatusReply> status = link_->Status();
   const bool runs = status.ok() && (status->state() == StatusReply::STATE_TRAINING || status->state() == StatusReply::STATE_EVALUATING);
-  if (!runs || status->servers_size() <= static_cast<int>(peer.index)) return false;
+  if (!runs || !status->rejoin_possible() || peer.index >= status->shard_map().servers()) return false;
   ++rejoins_;
   const std::string log = LogPath(absl::StrCat(peer.Name(), ".rejoin-", rejoins_));
   if (options_.on_rejoin != nullptr) {

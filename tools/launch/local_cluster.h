@@ -49,6 +49,8 @@ class LocalCluster {
   bool killed() const { return killed_; }
   // How many killed servers came back alone.
   uint32_t rejoins() const { return rejoins_; }
+  // How many servers the job was to have last (`weir resize`).
+  uint32_t servers() const { return servers_; }
 
  private:
   // A process to start besides the coordinator.
@@ -60,7 +62,10 @@ class LocalCluster {
     std::string Name() const;  // "worker 1"
   };
 
+  // As many as the job begins with.
   std::vector<Peer> Peers() const;
+  // Starts the next server that the job is to have more, when the one before has joined.
+  absl::Status StartMoreServers(const StatusReply& status);
   // Starts a killed server again in its place, with its log of pushes; false: this job, or this moment, does not allow that.
   absl::StatusOr<bool> RejoinServer(size_t child);
   // How a peer is started.
@@ -87,6 +92,8 @@ class LocalCluster {
   const ClusterOptions options_;
   StopSignals* const signals_;
   std::vector<std::unique_ptr<ChildProcess>> children_;  // the coordinator first
+  std::vector<Peer> peers_;                              // of children_[1], [2], ...
+  uint32_t servers_;
   std::unique_ptr<CoordinatorLink> link_;
   bool killed_ = false;
   uint32_t rejoins_ = 0;

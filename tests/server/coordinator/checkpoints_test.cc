@@ -1,5 +1,6 @@
 #include "server/coordinator/checkpoints.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -65,6 +66,8 @@ class CheckpointsTest : public ::testing::Test {
     options.dir = dir_;
     options.planner = planner_.get();
     options.servers = [this] { return std::vector<std::string>{endpoint_->address()}; };
+    options.server_count = [] { return 1u; };
+    options.saved = [this] { ++saved_; };
     options.train_seconds = [] { return 1.5; };
     options.failed = [this](const absl::Status& status) { failed_.set_value(status); };
     checkpoints_ = std::make_unique<Checkpoints>(std::move(options), start_);
@@ -90,6 +93,7 @@ class CheckpointsTest : public ::testing::Test {
   const std::string dir_;
   FakeServer server_;
   std::promise<absl::Status> failed_;
+  std::atomic<int> saved_{0};
   const std::unique_ptr<GrpcEndpoint> endpoint_;
   std::unique_ptr<RangePlanner> planner_;
   std::unique_ptr<Checkpoints> checkpoints_;
@@ -108,6 +112,9 @@ TEST_F(CheckpointsTest, TheLastWorkerMakesItWhole) {
   EXPECT_EQ(manifest->seconds(), 1.5);
   EXPECT_EQ(manifest->workers_size(), 2);
   EXPECT_EQ(manifest->servers_size(), 1);
+  EXPECT_EQ(manifest->job().cluster().servers(), 1);
+  EXPECT_EQ(checkpoints_->WaitUntilIdle(absl::Minutes(1)), absl::OkStatus());
+  EXPECT_EQ(saved_, 1);
 }
 
 TEST_F(CheckpointsTest, AServerThatCannotSaveIsNamedAndTheOneBeforeStays) {

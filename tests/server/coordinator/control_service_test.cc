@@ -83,7 +83,8 @@ class ControlServiceTest : public ::testing::Test {
         ticker_(job_.coordinator.get()),
         ranges_(&planner_, [this](const absl::Status& status) { job_.coordinator->Fail(status.message(), absl::Now()); }),
         checkpoints_({}, absl::Now()),
-        service_(CreateControlService(job_.coordinator.get(), &ranges_, &checkpoints_)) {
+        moves_({}),
+        service_(CreateControlService(job_.coordinator.get(), &ranges_, &checkpoints_, &moves_)) {
     absl::StatusOr<std::unique_ptr<GrpcEndpoint>> endpoint = GrpcEndpoint::Listen("127.0.0.1:0", {service_.get()});
     EXPECT_TRUE(endpoint.ok()) << endpoint.status();
     endpoint_ = *std::move(endpoint);
@@ -125,6 +126,7 @@ class ControlServiceTest : public ::testing::Test {
   OneRangePlanner planner_;
   RangeServer ranges_;
   Checkpoints checkpoints_;  // of a job that saves none
+  ShardMoves moves_;         // of a job that stays as it is
   std::unique_ptr<grpc::Service> service_;
   std::unique_ptr<GrpcEndpoint> endpoint_;
 };

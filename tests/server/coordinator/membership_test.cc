@@ -65,6 +65,26 @@ TEST(MembershipTest, AServerComesBackInItsPlace) {
   EXPECT_TRUE(absl::IsInvalidArgument(membership.Register(back, kNow).status()));
 }
 
+TEST(MembershipTest, PlacesComeAndGo) {
+  Membership membership({1, 1});
+  ASSERT_EQ(*membership.Register(RequestOf(ROLE_SERVER, 1), kNow), 0u);
+  EXPECT_TRUE(membership.HasAllServers());
+  membership.SetServerPlaces(2);
+  EXPECT_FALSE(membership.HasAllServers());
+  EXPECT_EQ(*membership.Register(RequestOf(ROLE_SERVER, 2), kNow), 1u);
+  EXPECT_TRUE(membership.HasAllServers());
+  membership.SetServerPlaces(1);
+  ASSERT_NE(membership.Retiring(), nullptr);
+  EXPECT_EQ(membership.Retiring()->index, 1u);
+  membership.SetServerPlaces(2);
+  EXPECT_TRUE(absl::IsFailedPrecondition(membership.Register(RequestOf(ROLE_SERVER, 3), kNow).status())) << "its place is not free yet";
+  (*membership.Find({ROLE_SERVER, 1, 2}))->left = true;
+  EXPECT_EQ(membership.Retiring(), nullptr);
+  EXPECT_FALSE(membership.HasAllServers());
+  EXPECT_EQ(*membership.Register(RequestOf(ROLE_SERVER, 3), kNow), 1u);
+  EXPECT_TRUE(membership.HasAllServers());
+}
+
 TEST(MembershipTest, AnotherProtocolVersionIsRefused) {
   Membership membership({1, 1});
   RegisterRequest request = RequestOf(ROLE_WORKER, 1);

@@ -189,7 +189,7 @@ TEST(LookupLimits, KeysOfAnotherServerAreRefused) {
   options.job = SmallJob().Make();
   options.job_hash = kJobHash;
   options.server_index = 1;
-  options.server_count = 2;
+  options.shard_map = MakeShardMap(options.job.cluster().shards(), 2);
   const std::unique_ptr<DataPlane> plane = *DataPlane::Create(options);
   Key foreign = 0;
   while (ShardOfKey(0, foreign, 8) >= 4) ++foreign;

@@ -166,7 +166,7 @@ TEST(PushOfAnotherServersKeys, IsRefused) {
   options.job = SmallJob{}.Make();
   options.job_hash = kJobHash;
   options.server_index = 1;
-  options.server_count = 2;
+  options.shard_map = MakeShardMap(options.job.cluster().shards(), 2);
   const std::unique_ptr<DataPlane> plane = *DataPlane::Create(options);
   Key foreign = 0;
   while (ShardOfKey(0, foreign, 8) >= 4) ++foreign;
@@ -175,7 +175,7 @@ TEST(PushOfAnotherServersKeys, IsRefused) {
   PushReply reply;
   const absl::Status status = Push(*plane, push, &reply);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("of server 0, but this is server 1 of 2"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("of server 0, but this is server 1 (8 shards on 2 servers)"));
 }
 
 struct Refusal {

@@ -25,7 +25,7 @@ struct TableSetup {
   uint32_t dim = 3;
   Optimizer::Type optimizer = Optimizer::TYPE_SGD;
   double epsilon = 1e-6;
-  ShardRange shards{0, 1, 8};
+  ShardPlace place{0, MakeShardMap(8, 1)};
 };
 
 std::unique_ptr<Table> Make(const TableSetup& setup, SlabArena* arena) {
@@ -37,7 +37,7 @@ std::unique_ptr<Table> Make(const TableSetup& setup, SlabArena* arena) {
   spec.optimizer.set_type(setup.optimizer);
   spec.optimizer.set_epsilon(setup.epsilon);
   spec.initializer = job.embeddings().initializer();
-  return *Table::Create(kIndex, spec, kSeed, setup.shards, arena);
+  return *Table::Create(kIndex, spec, kSeed, setup.place, arena);
 }
 
 float InitialValue(Key key, uint32_t i) { return static_cast<float>(0.5 * (2 * KeyedUniform(Mix64(Mix64(kSeed, kIndex), key), i) - 1)); }
@@ -77,7 +77,7 @@ TEST(TableTest, AgreesWithAMapUnderRandomOperations) {
   for (uint32_t shards : {1u, 8u, 257u}) {
     SlabArena arena;
     TableSetup setup;
-    setup.shards.shard_count = shards;
+    setup.place.map = MakeShardMap(shards, 1);
     const std::unique_ptr<Table> table = Make(setup, &arena);
     Twin twin(table->dim());
     std::mt19937_64 random(shards);
@@ -150,25 +150,62 @@ TEST(TableTest, EmptyAndAllEqualBatches) {
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], InitialValue(9, i % 3) - static_cast<float>(i % 3 + 1));
 }
 
-TEST(TableTest, ShardRangesCutTheKeySpaceWithoutGapOrOverlap) {
-  for (uint32_t shards : {5u, 8u, 256u}) {
-    for (uint32_t servers = 1; servers <= 5; ++servers) {
-      uint32_t next = 0;
-      for (uint32_t server = 0; server < servers; ++server) {
-        const ShardRange range{server, servers, shards};
-        EXPECT_EQ(range.first(), next);
-        for (uint32_t shard = range.first(); shard < range.end(); ++shard) EXPECT_EQ(ServerOfShard(shard, shards, servers), server);
-        next = range.end();
+// Shards move between tables as between servers: after every step each key has one owner, and its row is there.
+TEST(TableTest, ShardsMoveWithTheirRows) {
+  constexpr uint32_t kShards = 13;
+  SlabArena arena;
+  TableSetup setup;
+  setup.optimizer = Optimizer::TYPE_ADAGRAD;
+  std::vector<std::unique_ptr<Table>> servers;
+  for (uint32_t server = 0; server < 3; ++server) {
+    setup.place = {server, MakeShardMap(kShards, 2)};
+    servers.push_back(Make(setup, &arena));
+  }
+  setup.place = {0, MakeShardMap(kShards, 1)};
+  const std::unique_ptr<Table> whole = Make(setup, &arena);
+  std::mt19937_64 random(3);
+  std::vector<Key> keys;
+  for (int i = 0; i < 500; ++i) keys.push_back(random() % 100000);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  const std::vector<float> gradients(keys.size() * 3, 0.25f);
+  whole->Apply(keys, gradients, {1});
+  ShardMap map = MakeShardMap(kShards, 2);
+  for (const Key key : keys) servers[OwnerOf(map, kIndex, key)]->Apply({key}, {0.25f, 0.25f, 0.25f}, {1});
+  const size_t memory = arena.slab_bytes();
+  for (int times = 0; times < 20; ++times) {
+    const ShardMap before = map;
+    if (map.next_servers() == 0) map.set_next_servers(map.servers() == 2 ? 3 : 2);
+    map.set_moved(std::min(kShards, map.moved() + 4));
+    RowBatch rows;
+    for (uint32_t shard = 0; shard < kShards; ++shard) {
+      if (OwnerOf(before, shard) == OwnerOf(map, shard)) continue;
+      servers[OwnerOf(before, shard)]->CopyRows(shard, &rows);
+      servers[OwnerOf(map, shard)]->ReceiveRows(rows);
+    }
+    if (map.moved() == kShards) map = MakeShardMap(kShards, map.next_servers());
+    for (const auto& server : servers) server->GainShards(map);
+    for (const auto& server : servers) server->DropShards(map);
+    uint64_t fingerprint = 0, count = 0;
+    for (const auto& server : servers) {
+      fingerprint += server->Fingerprint();
+      count += server->Size().rows;
+    }
+    ASSERT_EQ(fingerprint, whole->Fingerprint()) << ToString(map);
+    ASSERT_EQ(count, keys.size());
+    for (const Key key : keys) {
+      for (uint32_t server = 0; server < 3; ++server) {
+        ASSERT_EQ(servers[server]->CheckOwned({key}).ok(), server == OwnerOf(map, kIndex, key)) << ToString(map);
       }
-      EXPECT_EQ(next, shards);
     }
   }
+  EXPECT_EQ(arena.slab_bytes(), memory) << "memory of shards that left is used again";
 }
 
 TEST(TableTest, RefusesKeysOfAnotherServer) {
   SlabArena arena;
   TableSetup setup;
-  setup.shards = {1, 2, 8};
+  setup.place = {1, MakeShardMap(8, 2)};
   const std::unique_ptr<Table> table = Make(setup, &arena);
   Key own = 0;
   while (ShardOfKey(kIndex, own, 8) < 4) ++own;
@@ -197,7 +234,7 @@ TEST(TableTest, FingerprintIsOfTheRowsAlone) {
   uint64_t sum = 0;
   for (uint32_t server = 0; server < 3; ++server) {
     TableSetup part = setup;
-    part.shards = {server, 3, 64};
+    part.place = {server, MakeShardMap(64, 3)};
     const std::unique_ptr<Table> table = Make(part, &arena);
     for (size_t i = keys.size(); i-- > 0;) {
       if (table->CheckOwned({keys[i]}).ok()) table->Apply({keys[i]}, absl::MakeConstSpan(gradients).subspan(i * 3, 3), {1});
