@@ -37,7 +37,7 @@ void Report(benchmark::State& state, double of_ours, double of_other, double key
 
 void BM_RouteUnique(benchmark::State& state) {
   const std::vector<Key> keys = BatchKeys(state.range(0), state.range(1) != 0);
-  client::KeyRouter router({256, 2});
+  client::KeyRouter router(MakeShardMap(256, 2));
   client::RoutedKeys routed;
   double ours = 0, other = 0;
   std::vector<Key> sorted;

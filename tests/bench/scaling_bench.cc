@@ -172,7 +172,7 @@ void BM_Tables(benchmark::State& state) {
   const Job job = JobOf({});
   std::vector<std::unique_ptr<server::Table>> tables;
   for (size_t i = 0; i < count; ++i) {
-    tables.push_back(Must(server::Table::Create(static_cast<uint32_t>(i), TablesOf(job)[0], 1, {0, 1, 64}, &arena)));
+    tables.push_back(Must(server::Table::Create(static_cast<uint32_t>(i), TablesOf(job)[0], 1, {0, MakeShardMap(64, 1)}, &arena)));
   }
   std::vector<Key> keys(kKeys / count);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = Mix64(i);

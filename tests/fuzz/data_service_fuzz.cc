@@ -48,7 +48,7 @@ void MakeCalls(absl::string_view input) {
   // Replies of changes are then allowed as well as the others.
   settings.mutable_compression()->mutable_lookup()->set_scope(Compression::SCOPE_CHANGE);
   settings.mutable_compression()->mutable_lookup()->set_cache_rows(1000);
-  const auto plane = DataPlane::Create({settings, kJobHash, 0, 1});
+  const auto plane = DataPlane::Create({settings, kJobHash});
   if (!plane.ok()) std::abort();
   while (input.size() > 3) {
     const bool push = (input[0] & 1) != 0;
