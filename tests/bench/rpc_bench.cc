@@ -263,7 +263,7 @@ std::vector<float> DrawGradients(size_t keys) {
 struct Fixture {
   explicit Fixture(const ServerProcess* of) : server(of), client(ConnectTo(*of)), raw(OpenChannel(of->raw_address(), Edge::kNotCounted)) {
     const Job job = JobWith("none", "none");
-    table = Must(server::Table::Create(0, TablesOf(job)[0], job.seed(), {0, 1, job.cluster().shards()}, &arena));
+    table = Must(server::Table::Create(0, TablesOf(job)[0], job.seed(), {0, MakeShardMap(job.cluster().shards(), 1)}, &arena));
     for (const char* const codec : {"none", "fp16"}) AddBags(codec, JobWith(codec, "none"));
     AddBags("sample_dct", JobWith("dct, scope: sample, sparsity: 0.9", ""));
     AddBags("dct", JobWith("none", "dct"));
